@@ -29,8 +29,8 @@ export function createAwsDriver(host: AwsHost): Driver<AwsProviderConfig> {
     config: awsConfig,
     async open(config, context) {
       const { clock, log, observe } = context;
-      const { region, profile, rate } = config.own;
-      const place = { region, profile };
+      const { rate } = config.own;
+      const place = (await host.sdk.settings()).placeOf(config.own);
       const share = accounts.share(
         clock,
         // Profile and region stand for the credential. Two profiles of one account have limiters of their own and are throttled

@@ -1,7 +1,12 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { systemClock } from "@nodeyard/runtime";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { makeCertificates } from "../../../../testing/zookeeper/certificates.ts";
 import { AwsAccount } from "../src/account.ts";
 import { mapError } from "../src/errors.ts";
 import { sdk } from "../src/index.ts";
@@ -96,4 +101,22 @@ test("the SDK's own warnings go to our log", async () => {
     }, signal),
   );
   expect(warnings).toEqual(["socket usage at capacity"]);
+});
+
+test("an authority of AWS_CA_BUNDLE is believed, as by boto3", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "nodeyard-aws-authority-"));
+  const { ca, cert, key } = await makeCertificates(folder);
+  const secure = createSecureServer({ cert: readFileSync(cert), key: readFileSync(key) }, (_, response) =>
+    response.writeHead(200, { "content-type": "text/xml", "x-amzn-requestid": "1" }).end(EMPTY),
+  );
+  try {
+    await new Promise<void>((resolve) => secure.listen(0, "127.0.0.1", resolve));
+    const address = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`;
+    await expect(withAccount(address, list)).rejects.toThrow("unable to verify");
+    vi.stubEnv("AWS_CA_BUNDLE", ca);
+    expect((await withAccount(address, list)).$metadata.httpStatusCode).toBe(200);
+  } finally {
+    secure.close();
+    rmSync(folder, { recursive: true });
+  }
 });

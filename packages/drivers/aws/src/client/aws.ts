@@ -33,6 +33,8 @@ export interface Place {
    * the chain.
    */
   readonly profile: string | null;
+  /** Keys in variables, which sign although the profile has some. */
+  readonly keysOfEnvironment?: boolean;
   /** Time limit of an attempt, milliseconds, for tests. */
   readonly tryMs?: number;
 }
@@ -103,12 +105,12 @@ export class Aws {
   }
 
   s3<T>(call: (s3: Of<"s3", S3>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const make = async () => new (await this.#sdk.s3()).S3(await this.#options(DATA_TRY_MS));
+    const make = async () => new (await this.#sdk.s3()).S3(await this.#options("s3", DATA_TRY_MS));
     return this.#call("s3", make, call, signal);
   }
 
   ebs<T>(call: (ebs: Of<"ebs", EBS>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const make = async () => new (await this.#sdk.ebs()).EBS(await this.#options(DATA_TRY_MS));
+    const make = async () => new (await this.#sdk.ebs()).EBS(await this.#options("ebs", DATA_TRY_MS));
     return this.#call("ebs", make, call, signal);
   }
 
@@ -116,22 +118,23 @@ export class Aws {
     call: (quotas: Of<"quotas", ServiceQuotas>, to: To) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
-    const make = async () => new (await this.#sdk.quotas()).ServiceQuotas(await this.#options());
+    const make = async () =>
+      new (await this.#sdk.quotas()).ServiceQuotas(await this.#options("service_quotas"));
     return this.#call("service-quotas", make, call, signal);
   }
 
   pricing<T>(call: (pricing: Of<"pricing", Pricing>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const make = async () => new (await this.#sdk.pricing()).Pricing(await this.#options());
+    const make = async () => new (await this.#sdk.pricing()).Pricing(await this.#options("pricing"));
     return this.#call("pricing", make, call, signal);
   }
 
   sqs<T>(call: (sqs: Of<"sqs", SQS>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const make = async () => new (await this.#sdk.sqs()).SQS(await this.#options());
+    const make = async () => new (await this.#sdk.sqs()).SQS(await this.#options("sqs"));
     return this.#call("sqs", make, call, signal);
   }
 
   ssm<T>(call: (ssm: Of<"ssm", SSM>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const make = async () => new (await this.#sdk.ssm()).SSM(await this.#options());
+    const make = async () => new (await this.#sdk.ssm()).SSM(await this.#options("ssm"));
     return this.#call("ssm", make, call, signal);
   }
 
@@ -188,12 +191,14 @@ export class Aws {
     }
   }
 
-  readonly #newEc2 = async () => new (await this.#sdk.ec2()).EC2(await this.#options());
+  readonly #newEc2 = async () => new (await this.#sdk.ec2()).EC2(await this.#options("ec2"));
 
   /** Settings of every client. A missing region or profile lets the SDK search for it. */
-  async #options(limitMs = TRY_MS) {
+  async #options(service: string, limitMs = TRY_MS) {
     const { region, profile, client, tryMs = limitMs } = this.#place;
     const { ProxiedHandler } = await this.#sdk.handler();
+    const { settingsOf } = await this.#sdk.settings();
+    const { endpoint = client?.endpoint, ca } = await settingsOf(profile, service);
     const logger = sdkLog(this.#context.log);
     return {
       maxAttempts: ATTEMPTS,
@@ -205,8 +210,9 @@ export class Aws {
         socketTimeout: tryMs,
         throwOnRequestTimeout: true,
         logger,
+        ...(ca && { ca }),
       }),
-      ...(client && { endpoint: client.endpoint }),
+      ...(endpoint !== undefined && { endpoint }),
       credentials: this.#login.provider,
       ...(region === null ? {} : { region }),
       ...(profile === null ? {} : { profile }),

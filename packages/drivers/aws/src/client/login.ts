@@ -14,7 +14,7 @@ export class Login {
   readonly #value: RenewedValue<AwsCredentials>;
 
   constructor(
-    { client, profile, region }: Place,
+    { client, profile, region, keysOfEnvironment }: Place,
     modules: typeof sdk,
     { clock }: Pick<PaceContext, "clock">,
   ) {
@@ -23,9 +23,15 @@ export class Login {
       async load() {
         if (client !== undefined) return client.credentials();
         const { defaultProvider } = await modules.credentials();
-        const search = { ignoreCache: true, ...(profile !== null && { profile }) };
+        // Without a profile's name the chain begins at the environment.
+        const search = {
+          ignoreCache: true,
+          ...(profile !== null && { profile: keysOfEnvironment ? "" : profile }),
+        };
         const { ProxiedHandler } = await modules.handler();
-        const requestHandler = new ProxiedHandler({ requestTimeout: LOAD_MS, throwOnRequestTimeout: true });
+        const { ca } = await (await modules.settings()).settingsOf(profile, "sts");
+        const limits = { requestTimeout: LOAD_MS, throwOnRequestTimeout: true };
+        const requestHandler = new ProxiedHandler({ ...limits, ...(ca && { ca }) });
         const clientConfig = { requestHandler, ...(region !== null && { region }) };
         // Made anew, because one remembers what it has found.
         return defaultProvider({ ...search, clientConfig })().finally(() => requestHandler.destroy());

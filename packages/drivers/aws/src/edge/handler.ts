@@ -3,13 +3,19 @@ import { Agent as SecureAgent } from "node:https";
 import { proxyOf } from "@nodeyard/driver";
 import { NodeHttpHandler, type NodeHttpHandlerOptions } from "@smithy/node-http-handler";
 
+/** As the SDK's own agents are. */
+const AGENT = { keepAlive: true, maxSockets: 50 };
+
+/** Options of the handler, with the authorities to believe in place of Node's. */
+type Options = NodeHttpHandlerOptions & { readonly ca?: Buffer };
+
 /** The SDK's handler, through the proxy that the environment names for an address, as the AWS command line reads it. */
 export class ProxiedHandler extends NodeHttpHandler {
-  readonly #options: NodeHttpHandlerOptions;
+  readonly #options: Options;
   readonly #byProxy = new Map<string, NodeHttpHandler>();
 
-  constructor(options: NodeHttpHandlerOptions) {
-    super(options);
+  constructor(options: Options) {
+    super({ ...options, ...(options.ca && { httpsAgent: new SecureAgent({ ...AGENT, ca: options.ca }) }) });
     this.#options = options;
   }
 
@@ -24,7 +30,8 @@ export class ProxiedHandler extends NodeHttpHandler {
   }
 
   #through(proxy: string): NodeHttpHandler {
-    const options = { keepAlive: true, maxSockets: 50, proxyEnv: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy } };
+    const { ca } = this.#options;
+    const options = { ...AGENT, ...(ca && { ca }), proxyEnv: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy } };
     const agents = { httpAgent: new Agent(options), httpsAgent: new SecureAgent(options) };
     return new NodeHttpHandler({ ...this.#options, ...agents });
   }

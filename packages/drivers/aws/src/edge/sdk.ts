@@ -1,5 +1,6 @@
 /** The SDK's modules. Each is loaded when a provider first calls its service, so that other commands start quickly. */
 export const sdk = {
+  settings: () => import("./settings.ts"),
   handler: () => import("./handler.ts"),
   credentials: () => import("@aws-sdk/credential-provider-node"),
   ec2: () => import("@aws-sdk/client-ec2"),
