@@ -38,7 +38,7 @@ ${table(Object.entries<Measure>(durationNames), (name) => duration(name as never
 ${table(Object.entries<Measure>(levelNames), (name) => level(name as never))}
 ## statsd: \`STATSD_HOST\`, \`STATSD_PORT\`
 
-Keys of Nodepool's launcher and builder, by UDP over IPv4; either variable is enough (defaults: \`localhost\`, 8125). Words in capitals
+Keys of Nodepool's launcher and builder, by UDP; either variable is enough (defaults: \`localhost\`, 8125). Words in capitals
 stand for names, in which all characters except letters, digits, \`_\` and \`-\` become \`_\`. RESULT is \`ready\`, or \`error.\` and one of
 \`capacity\`, \`keyscan\`, \`nodepool\`, \`quota\`, \`servercreatetimeout\`, \`unknown\`, \`zksession\`. Gauges are sent a second after
 they change, and every ten seconds.

@@ -38,6 +38,20 @@ describe("lines by UDP, to a real socket", () => {
     for (const datagram of datagrams) expect(datagram.length).toBeLessThan(512);
   });
 
+  test("a server that has IPv6 alone gets them", async () => {
+    const six = createSocket("udp6");
+    const arrived: string[] = [];
+    six.on("message", (bytes) => void arrived.push(bytes.toString()));
+    await new Promise<void>((resolve) => six.bind(0, "::1", resolve));
+    const sink = new UdpSink({ host: "::1", port: six.address().port }, handles());
+    await until("a line arrives", () => {
+      sink.send(["first:1|c"]);
+      return arrived.length > 0;
+    });
+    await sink.close();
+    six.close();
+  });
+
   test("a name that cannot be resolved costs lines and one warning, and stops nothing", async () => {
     const own = handles();
     const sink = new UdpSink({ host: "no-such-host.invalid", port }, own);

@@ -1,5 +1,7 @@
 import { createSocket, type Socket } from "node:dgram";
 import { lookup } from "node:dns/promises";
+import { once } from "node:events";
+import { isIP } from "node:net";
 import { backoff, type Clock, messageOf, type Random, type Timer } from "@nodeyard/runtime";
 import type { Log } from "@nodeyard/telemetry";
 import { datagramsOf } from "../lines.ts";
@@ -28,19 +30,24 @@ export function statsdServer(
   const number = port === "" ? 8125 : Number(port);
   if (!/^\d*$/.test(port) || number < 1 || number > 65_535)
     return { problem: `STATSD_PORT is ${JSON.stringify(port)}: give a port, 1 to 65535` };
-  return { host: host === "" ? "localhost" : host, port: number };
+  const name = host.replace(/^\[(.+)\]$/, "$1") || "localhost";
+  if (isIP(name) === 0 && /[\s:/[\]]/.test(name))
+    return {
+      problem: `STATSD_HOST is ${JSON.stringify(host)}: give a name or an address; a port belongs into STATSD_PORT`,
+    };
+  return { host: name, port: number };
 }
 
 /**
- * Sends lines by UDP over IPv4. Figures are worth no failure: while the name cannot be resolved lines are dropped, which is logged
- * once, and the name is looked up again.
+ * Sends lines by UDP, over IPv4 if the server has an address of it, as Python's client, and over IPv6 if it has none or this machine has no
+ * way there. Figures are worth no failure: while the name cannot be resolved lines are dropped, which is logged once, and the name is looked
+ * up again.
  */
 export class UdpSink implements LineSink {
   readonly #options: StatsdAddress;
   readonly #handles: { readonly clock: Clock; readonly random: Random; readonly log: Log };
-  readonly #socket: Socket;
-  /** IPv4 address of the server; undefined until its name was resolved once. */
-  #address: string | undefined;
+  /** Undefined until the server's name was resolved once. */
+  #socket: Socket | undefined;
   #lines: string[] = [];
   /** Set while lines are gathered. */
   #flush: Timer | undefined;
@@ -56,11 +63,6 @@ export class UdpSink implements LineSink {
   ) {
     this.#options = options;
     this.#handles = handles;
-    this.#socket = createSocket("udp4");
-    // The server or the network is down; later figures may arrive again.
-    this.#socket.on("error", () => {});
-    // The socket alone does not keep the process alive.
-    this.#socket.unref();
     void this.#resolve();
   }
 
@@ -85,7 +87,7 @@ export class UdpSink implements LineSink {
     this.#lookup?.cancel();
     await Promise.all(this.#send());
     this.#closed = true;
-    await new Promise<void>((resolve) => this.#socket.close(() => resolve()));
+    this.#socket?.close();
   }
 
   /** One promise for each datagram, which resolves when the system has taken or refused it. */
@@ -93,15 +95,32 @@ export class UdpSink implements LineSink {
     this.#flush = undefined;
     const lines = this.#lines;
     this.#lines = [];
-    const address = this.#address;
-    if (address === undefined) {
+    const socket = this.#socket;
+    if (socket === undefined) {
       this.#lost += lines.length;
       return [];
     }
     return datagramsOf(lines).map(
-      (datagram) =>
-        new Promise((resolve) => this.#socket.send(datagram, this.#options.port, address, () => resolve())),
+      (datagram) => new Promise((resolve) => socket.send(datagram, () => resolve())),
     );
+  }
+
+  /** Of the server's addresses the first to which this machine has a way. */
+  async #connect({ host, port }: StatsdAddress): Promise<Socket> {
+    let failure: unknown;
+    for (const { address, family } of await lookup(host, { all: true, order: "ipv4first" })) {
+      // The socket alone does not keep the process alive.
+      const socket = createSocket(family === 6 ? "udp6" : "udp4").unref();
+      socket.connect(port, address);
+      try {
+        await once(socket, "connect");
+        return socket;
+      } catch (error) {
+        failure = error;
+        socket.close();
+      }
+    }
+    throw failure;
   }
 
   async #resolve(): Promise<void> {
@@ -109,15 +128,17 @@ export class UdpSink implements LineSink {
     const { host } = this.#options;
     let again = LOOKUP_MS;
     try {
-      this.#address = (await lookup(host, { family: 4 })).address;
+      const socket = await this.#connect(this.#options);
+      // The server or the network is down; later figures may arrive again.
+      socket.on("error", () => {});
+      if (this.#closed) return void socket.close();
+      this.#socket?.close();
+      this.#socket = socket;
       this.#failures = 0;
     } catch (error) {
       // A server that was known is still used.
       if (this.#failures++ === 0)
-        log.warn(
-          { host, error: messageOf(error) },
-          "cannot resolve the name of the statsd server; will retry",
-        );
+        log.warn({ host, error: messageOf(error) }, "cannot reach the statsd server by its name; will retry");
       again = backoff(random, this.#failures, 1_000, 60_000);
     }
     if (!this.#closed) this.#lookup = clock.setTimer(again, () => void this.#resolve(), { background: true });
