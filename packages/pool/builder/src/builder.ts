@@ -19,7 +19,7 @@ import {
 } from "@nodeyard/coordination";
 import type { Driver, ProviderConfig, Scanner } from "@nodeyard/driver";
 import { canaryImage } from "@nodeyard/model";
-import { type Clock, messageOf, type Random, settledWithin } from "@nodeyard/runtime";
+import { backoff, type Clock, messageOf, type Random, settledWithin } from "@nodeyard/runtime";
 import { type Counters, Live, type LiveWork, type Log } from "@nodeyard/telemetry";
 import { type Tree, treeNow } from "@nodeyard/tree";
 import { type NodeEntry, View } from "@nodeyard/view";
@@ -95,6 +95,8 @@ export class Builder {
   #began = false;
   /** Uploads that are deleted when the last node that booted from them is gone. */
   #awaited: ReadonlySet<string> = new Set();
+  /** Sweeps in a row that left a build to another builder. */
+  #crossed = 0;
   readonly #putOff = (key: string) => this.#workers.putOff(key);
   #unlisten: () => void = () => {};
 
@@ -334,14 +336,17 @@ export class Builder {
   }
 
   /** One sweep. The order matters: records go before files, because a file without a record is what may be removed. */
-  async #look(signal: AbortSignal): Promise<undefined> {
+  async #look(signal: AbortSignal): Promise<number | undefined> {
     if (!mayAct(this.#context)) return;
-    this.#awaited = await sweepImages(this.#context, signal);
+    const { awaited, crossed } = await sweepImages(this.#context, signal);
+    this.#awaited = awaited;
+    this.#crossed = crossed ? this.#crossed + 1 : 0;
     await sweepForgotten(this.#context);
     await sweepFiles(this.#context, (build) => this.#workers.isBusy(build));
     await this.#context.sources.refresh();
     await judgeTrials(this.#context);
     this.#workers.turn();
+    return crossed ? backoff(this.#options.random, this.#crossed, SOON_MS, SWEEP_MS) : undefined;
   }
 
   #sweepFailed(error: unknown): undefined {

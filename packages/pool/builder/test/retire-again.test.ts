@@ -15,16 +15,16 @@ function record(id: string, state: "ready" | "deleting", at: number): Uint8Array
 
 const [IMAGE, OLDEST, NEWEST] = ["noble", "a", "c"];
 
-/** The state of the oldest of three builds after a sweep; `meanwhile` happens between its decision and its first lock. */
-async function swept(meanwhile: (context: BuilderContext) => Promise<void>): Promise<string> {
+/** A builder's view of builds with these states, the oldest first. */
+async function builder(states: Readonly<Record<string, "ready" | "deleting">>) {
   const random = seededRandom(1);
   const tree = createMemoryTree({ clock: systemClock, random }).connect();
   const counters = new Counters();
   const handles = { tree, clock: systemClock, random, log: memoryLog(), counters };
-  for (const [index, id] of [OLDEST, "b", NEWEST].entries()) {
+  for (const [index, [id, state]] of Object.entries(states).entries()) {
     const path = paths.imageBuild(IMAGE, id);
     await ensurePath(tree, path);
-    await tree.set(path, record(id, "ready", index + 1));
+    await tree.set(path, record(id, state, index + 1));
     await tree.create(paths.imageBuildLock(IMAGE, id));
   }
   const view = new View(handles);
@@ -33,7 +33,15 @@ async function swept(meanwhile: (context: BuilderContext) => Promise<void>): Pro
   const images = new Map([[IMAGE, {}]]);
   const settings = { images, uploads: new Map() };
   const parts = { ...handles, view, fence, settings, providers: new Map() };
-  const context = parts as unknown as BuilderContext;
+  return parts as unknown as BuilderContext;
+}
+
+const sweep = (context: BuilderContext) => sweepImages(context, new AbortController().signal);
+
+/** The state of the oldest of three builds after a sweep; `meanwhile` happens between its decision and its first lock. */
+async function swept(meanwhile: (context: BuilderContext) => Promise<void>): Promise<string> {
+  const context = await builder({ [OLDEST]: "ready", b: "ready", [NEWEST]: "ready" });
+  const { fence, tree } = context;
   const lock = fence.lock.bind(fence);
   let first = true;
   fence.lock = async (parent) => {
@@ -41,11 +49,8 @@ async function swept(meanwhile: (context: BuilderContext) => Promise<void>): Pro
     first = false;
     return lock(parent);
   };
-  await sweepImages(context, new AbortController().signal);
-  const { data } = await tree.get(paths.imageBuild(IMAGE, OLDEST));
-  await view.close();
-  await tree.close();
-  return decodeImageBuild(OLDEST, data).state;
+  await sweep(context);
+  return decodeImageBuild(OLDEST, (await tree.get(paths.imageBuild(IMAGE, OLDEST))).data).state;
 }
 
 test("the oldest of three builds goes, unless a newer one went before the lock was taken", async () => {
@@ -54,4 +59,15 @@ test("the oldest of three builds goes, unless a newer one went before the lock w
   expect(
     await swept(async ({ tree }) => void (await tree.set(paths.imageBuild(IMAGE, NEWEST), deleted))),
   ).toBe("ready");
+});
+
+test("a build that another builder is in line for is looked at again: both may leave it to the other", async () => {
+  const context = await builder({ [OLDEST]: "deleting" });
+  const { tree } = context;
+  const other = `${paths.imageBuildLock(IMAGE, OLDEST)}/${"2".repeat(32)}__lock__`;
+  const { path: contender } = await tree.create(other, undefined, { ephemeral: true, sequential: true });
+  expect((await sweep(context)).crossed).toBe(true);
+  await tree.delete(contender);
+  expect((await sweep(context)).crossed).toBe(false);
+  expect(await tree.stat(paths.imageBuild(IMAGE, OLDEST))).toBeUndefined();
 });

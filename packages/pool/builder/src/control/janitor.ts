@@ -11,25 +11,28 @@ import { externalIdOf, removeFromCloud } from "./remove-upload.ts";
 
 type UploadEnd = Extract<Retirement, { readonly upload: string }>;
 
-/**
- * One pass over all images of the tree. A failure is logged and stops nothing else; the next pass retries. Resolves with the
- * uploads that only stay because a node boots from them, as `imageUploadOf` names them.
- */
-export async function sweepImages(
-  context: BuilderContext,
-  signal: AbortSignal,
-): Promise<ReadonlySet<string>> {
+/** `awaited`: uploads that only stay because a node boots from them, as `imageUploadOf` names them. */
+export interface Swept {
+  readonly awaited: ReadonlySet<string>;
+  /** A build was not removed, since another builder was in line for it: both may have left it to the other, which no event tells. */
+  readonly crossed: boolean;
+}
+
+/** One pass over all images of the tree. A failure is logged and stops nothing else; the next pass retries. */
+export async function sweepImages(context: BuilderContext, signal: AbortSignal): Promise<Swept> {
   const { view, log, counters } = context;
   const used = usedUploads(context);
   const awaited = new Set<string>();
+  let crossed = false;
   for (const image of [...view.images.names()].sort()) {
     const facts = factsOf(context, image, used);
     const ends = retire(facts);
     if (facts.used.size > 0) for (const key of heldBack(facts, ends)) awaited.add(`${image}/${key}`);
     for (const end of ends) {
-      if (signal.aborted || !mayAct(context)) return awaited;
+      if (signal.aborted || !mayAct(context)) return { awaited, crossed };
       try {
         if (await carryOut(context, image, end, signal)) counters.add("builder.retired", 1, { kind: end.do });
+        else if (end.do === "remove-build") crossed = true;
       } catch (error) {
         if (error instanceof FenceLost) continue;
         const about = { image, ...end, error: messageOf(error) };
@@ -37,7 +40,7 @@ export async function sweepImages(
       }
     }
   }
-  return awaited;
+  return { awaited, crossed };
 }
 
 /** What `retire` decides by, as the view has it. `used`: uploads that nodes boot from, by image. */
