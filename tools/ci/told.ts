@@ -1,5 +1,7 @@
 /** Lines of a summary of failures, at most. */
 const LINES = 120;
+/** Of an error of a test that passed at its second try. */
+const ERROR_LINES = 2;
 /** Of a suite that has no summary. */
 const LAST_LINES = 40;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one.
@@ -12,14 +14,23 @@ export function failureOf(log: string): string {
   return (start === -1 ? lines.slice(-LAST_LINES) : lines.slice(start, start + LINES)).join("\n");
 }
 
-/** Names of the tests that `tools/suites/every-suite.ts` listed in a suite's log. */
+/**
+ * Tests that `tools/suites/every-suite.ts` listed in a suite's log, each with the first line of its first error and the next: a test that fails
+ * once in a hundred runs has no other trace.
+ */
 export function secondTries(log: string): readonly string[] {
   const lines = log.replaceAll(COLOUR, "").split("\n");
   const start = lines.findIndex((line) => line.startsWith("Passed only at the second try"));
   if (start === -1) return [];
   const rest = lines.slice(start + 1);
   const end = rest.findIndex((line) => !line.startsWith("  "));
-  return (end === -1 ? rest : rest.slice(0, end)).filter(
-    (line) => / > /.test(line) && !line.startsWith("    "),
-  );
+  const tests: string[] = [];
+  let left = 0;
+  for (const line of end === -1 ? rest : rest.slice(0, end)) {
+    if (!line.startsWith("    ") && line.includes(" > ")) {
+      tests.push(line);
+      left = ERROR_LINES;
+    } else if (left-- > 0) tests[tests.length - 1] += `\n${line}`;
+  }
+  return tests;
 }

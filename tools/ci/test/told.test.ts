@@ -11,10 +11,10 @@ Passed only at the second try, to be fixed (2):
     Error: late
 Not run, because they take long`;
 
-test("names of tests that passed at the second try, without their errors", () => {
+test("tests that passed at the second try, and what they failed by", () => {
   expect(secondTries(PASSED_LATE)).toEqual([
-    "  packages/a/test/b.test.ts > one > does it",
-    "  testing/c.test.ts > other",
+    "  packages/a/test/b.test.ts > one > does it\n    Error: expected 1 > 2\n    at packages/a/test/b.test.ts:1:1",
+    "  testing/c.test.ts > other\n    Error: late",
   ]);
   expect(secondTries("all well")).toEqual([]);
 });
