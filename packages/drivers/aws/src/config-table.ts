@@ -30,6 +30,7 @@ import {
   seconds,
   section,
   sized,
+  TEMPLATES,
   text,
   textOrTexts,
   texts,
@@ -105,13 +106,14 @@ const label = {
       atMostOne("name", "arn"),
     ),
     "Profile of the instance.",
-    { default: null },
+    { default: null, all: is.NAME_OR_ARN, instead: "gives the instance none" },
   ).as("profile"),
   imdsv2: oneOfOrNull("Whether the metadata service wants tokens.", ["required", "optional"]),
   tags: metadata("Tags of the instance and its volumes.", { ...is.TAGS, like: is.TAG_VALUE }),
   "dynamic-tags": mapping("The same, from templates such as `{request.tenant_name}`.", {
     default: {} as Readonly<Record<string, unknown>>,
     ...is.TAGS,
+    ...TEMPLATES,
   }),
 };
 

@@ -56,6 +56,12 @@ export const PROFILE_ARN = pattern(
   /^arn:[a-z-]+:iam::\d{12}:instance-profile\/.+$/,
   [["arn:aws:iam::123456789012:instance-profile/ci"], ["ci", "arn:aws:iam::123456789012:role/ci"]],
 );
+export const NAME_OR_ARN: Grammar = {
+  write: "a name or an arn",
+  holds: (value) => Object.values(Object(value)).some((one) => one !== null),
+  right: [{ name: "ci" }],
+  wrong: [{}, { name: null }],
+};
 export const ARCHITECTURE = pattern(
   "x86_64, arm64, i386, x86_64_mac or arm64_mac",
   /^(x86_64|arm64|i386|x86_64_mac|arm64_mac)$/,

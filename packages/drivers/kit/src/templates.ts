@@ -1,3 +1,4 @@
+import type { Grammar } from "./config/grammar.ts";
 import type { RequestFacts } from "./contract.ts";
 
 /**
@@ -53,6 +54,23 @@ export function filledTemplates(
   }
   return filled;
 }
+
+/** What each value of a `dynamic-*` key must be, so that a request can fill it in: about rows of tables. */
+export const TEMPLATES: { readonly like: Grammar; readonly instead: string } = {
+  like: {
+    write: "a template with fields of a request, as in {request.tenant_name}",
+    holds: (value) => {
+      // What is inside of a field differs by request.
+      const outer = typeof value === "string" ? value.replace(INNER, "$1") : value;
+      return "text" in formatTemplate(outer, { request: requestFields({} as RequestFacts) });
+    },
+    right: ["a-{request.id!r:>9}{{}}", "{request.labels[0]}", "{request.requestor_data[job]}", ""],
+    wrong: ["{request.tenant}", "{tenant_name}", "{request.id", "}", "{}", "{request.id:,}", 5],
+  },
+  instead: "is left out",
+};
+
+const INNER = /(\{request\.\w+)(?:\.\w+|\[[^\][]+\])+/g;
 
 /** Why a template cannot be filled in, as the end of a sentence. */
 class TemplateProblem extends Error {}

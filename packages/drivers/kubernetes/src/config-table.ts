@@ -21,6 +21,7 @@ import {
   seconds,
   section,
   type Table,
+  TEMPLATES,
   text,
   type Values,
   YamlFloat,
@@ -36,8 +37,8 @@ import * as is from "./grammar.ts";
 export type Raw = Readonly<Record<string, unknown>>;
 
 /** A list that goes into the pod unchanged. The validator refuses any other type (LIST), so a value that is no list is read as empty. */
-const list = (description: string) =>
-  field(description, {}, LIST, (at, key) =>
+const list = (description: string, about: About = {}) =>
+  field(description, about, LIST, (at, key) =>
     Array.isArray(at.raw[key]) ? (plain(at.raw[key]) as readonly unknown[]) : [],
   );
 /** A mapping that goes into the pod unchanged, with its floats as JSON numbers. */
@@ -62,6 +63,7 @@ const objectTable = {
   labels: object("Labels of the object.", LABELS),
   "dynamic-labels": object("The same, from templates such as `{request.tenant_name}`.", {
     keys: is.QUALIFIED,
+    ...TEMPLATES,
   }),
   annotations: object("Annotations of the pod.", { keys: is.QUALIFIED }),
   spec: object("The pod as it is; not together with keys that describe one."),
@@ -108,7 +110,9 @@ const SPEC_ALONE: Rule = [
   "has spec and other keys; keep, beside spec, only type, name, labels, dynamic-labels, annotations",
 ];
 
-const pullSecrets = { "image-pull-secrets": list("Secrets for the registry.") };
+const pullSecrets = {
+  "image-pull-secrets": list("Secrets for the registry, each with its `name`.", { like: is.SECRET }),
+};
 /** Any other word counts as the second one, as in Nodepool. */
 const type = (first: string, second: string) => ({
   type: text(`\`${first}\` or \`${second}\`.`, {

@@ -39,6 +39,16 @@ export const SUBDOMAIN = pattern(
   /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/,
   [["gpu-scheduler"], ["My scheduler", ""]],
 );
+/** A reference to a secret of the pod's namespace. */
+export const SECRET: Grammar = {
+  write: "a mapping with the name of a secret alone",
+  holds: (value) => {
+    const { name, ...more } = Object(value);
+    return typeof name === "string" && SUBDOMAIN.holds(name) && Object.keys(more).length === 0;
+  },
+  right: [{ name: "registry" }],
+  wrong: ["registry", {}, { name: "My secret" }, { name: "a", key: "b" }],
+};
 /** A reference of an image: registry, repository in lower case, tag and digest. */
 export const IMAGE = textLike(
   "an image, as in registry.example.org:5000/ci/debian:12",

@@ -18,6 +18,7 @@ import {
   type PoolConfig,
   type ProviderConfig,
   pattern,
+  TEMPLATES,
   text,
   texts,
   type Values,
@@ -61,6 +62,7 @@ const labelTable = {
   "dynamic-instance-properties": mapping("The same, from templates such as `{request.tenant_name}`.", {
     default: {} as Readonly<Record<string, unknown>>,
     keys: PROPERTY,
+    ...TEMPLATES,
   }).as("dynamicProperties"),
   userdata: text("User data for cloud-init.", { like: USER_DATA }).secret().as("userData"),
   networks: texts("Names or ids; instead of the pool's, also when empty.", {

@@ -162,7 +162,10 @@ export function inner<V, const A extends About = Record<never, never>>(
 ): Field<V | Absent<A, never>> {
   const read = (at: Reader, key: string) =>
     about !== undefined && "default" in about && !at.has(key) ? about.default : inside.read(at.inner(key));
-  const notes = (value: unknown, path: Note["path"]) => inside.notes(value, path);
+  const notes = (value: unknown, path: Note["path"]) => [
+    ...valueNotes(about ?? {}, value, path),
+    ...inside.notes(value, path),
+  ];
   const made = field(description, about ?? {}, inside.schema, read).parts;
   return new Field({ ...made, notes, inside }) as Field<V | Absent<A, never>>;
 }
