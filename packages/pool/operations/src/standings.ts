@@ -149,11 +149,6 @@ export const standingTexts = {
     "It goes on by itself as soon as what is missing is there.",
     "Look at the cause, then at its log.",
   ],
-  "member.config": [
-    "Its changed configuration cannot be used; it works by the former one",
-    "The files are read again when they change.",
-    "Correct them: nodeyard config-validate. A restart would fail.",
-  ],
   "sliver-machine.answers": ["It answers"],
   "sliver-machine.silent": [
     "It does not answer",

@@ -146,6 +146,19 @@ test("the cause of a try that the driver repeats is shown at once, and stays bes
   );
 });
 
+test("a launcher whose clock jumped runs and does not do all of its work, until three looks agree", async () => {
+  const world = new World();
+  const { launcher } = await world.start("a", launcherConfig([fakeProvider()]));
+  const is = (code: string) =>
+    world.until(code, () => launcher.view.standings.get("launcher/a")?.code === code, 400_000);
+  await is("member.runs");
+  world.clock.jump(86_400_000);
+  await is("member.not-ready");
+  const { state, cause } = launcher.view.standings.get("launcher/a")!;
+  expect([state, cause]).toEqual(["degraded", expect.stringContaining("clock and the tree's differ")]);
+  await is("member.runs");
+});
+
 test("sliver machines: silent, left alone, counting, waiting, each with its words", async () => {
   const none = { capacity: {}, guaranteed: {}, slivers: [] };
   const answers = { error: null, faults: { counting: false, waitingThreads: 0 } };

@@ -68,7 +68,8 @@ const sliverMachines = route({
     call.charge(Math.ceil(asked.reduce((sum, { machines }) => sum + machines.length, 0) / MACHINES_PER_CALL));
     // Machines are asked by the launcher that serves them; answers of others could be larger than a znode can be.
     const ours = new Set(parts.sources.providers().map(({ name }) => name));
-    const others = providerNames(known.view).map((provider) => ({ provider }));
+    const facts = known.view.standings.list().filter(({ kind }) => kind === "sliver-machine");
+    const others = unique(facts.flatMap(({ provider }) => provider ?? [])).map((provider) => ({ provider }));
     return {
       items: asked.flatMap(({ provider, machines }) =>
         machines.map(({ name, remarks = [], ...machine }) => ({

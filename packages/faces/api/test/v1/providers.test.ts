@@ -1,5 +1,14 @@
 import { type Driver, DriverError } from "@nodeyard/driver";
-import { encodeComponent, encodeNode, newComponent, newNode, paths } from "@nodeyard/model";
+import {
+  encodeComponent,
+  encodeNode,
+  encodeStandings,
+  newComponent,
+  newNode,
+  paths,
+  STANDINGS,
+  standingFact,
+} from "@nodeyard/model";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { fakeProvider, launcherConfig, until } from "../../../../pool/launcher/test/rig.ts";
 import { type ApiRig, ask, startApi } from "../rig.ts";
@@ -162,12 +171,21 @@ test("machines of slivers have guarantees, use and loans; unknown ones have the 
   const { name, ...rest } = machine;
   const unknown = { provider: "elsewhere", why: expect.stringContaining("does not serve it") };
   const row = { id: "cloud/big-1", provider: "cloud", machine: name, ...rest };
+  const { tree } = site.rig;
   const node = newNode(
-    { type: ["arm"], state: "hold", provider: "elsewhere", pool: "main" } as never,
+    { type: ["arm"], state: "hold", provider: "no-slivers", pool: "main" } as never,
     1_700_000_000,
   );
-  await site.rig.tree.create(`${paths.nodes}/`, encodeNode(node), { sequential: true });
-  await until("it is seen", async () => (await list()).has("elsewhere"));
+  await tree.create(`${paths.nodes}/`, encodeNode(node), { sequential: true });
+  const answers = standingFact("sliver-machine", "elsewhere/big-2", "good", "sliver-machine.answers", {
+    provider: "elsewhere",
+  });
+  const report = encodeStandings({ hostname: "other", facts: [answers], leftOut: 0 });
+  await tree.create(`${STANDINGS}/other`, report);
+  await until("both are seen", async () => {
+    const { unknown: others } = await machines();
+    return (others as readonly Json[]).length > 0 && (await list()).has("no-slivers");
+  });
   expect(await machines()).toEqual({ items: [row], unknown: [unknown] });
   hasKey = false;
   expect(await machines("viewer", "?provider=cloud")).toEqual({
