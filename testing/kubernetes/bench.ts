@@ -11,9 +11,10 @@ import {
 } from "@nodeyard/driver";
 import type { KubeProviderConfig } from "@nodeyard/driver-kubernetes";
 import { systemClock } from "@nodeyard/runtime";
-import { afterAll, afterEach, beforeAll } from "vitest";
+import { afterAll, afterEach, beforeAll, onTestFinished } from "vitest";
 import { type Openshift, startOpenshift } from "../openshift/index.ts";
 import { compile, contextOf, driverOn, type Kind, type Logged } from "./rig.ts";
+import { ROLES } from "./roles.ts";
 import { KubernetesSite, type User } from "./site.ts";
 
 export const INSTALLATION = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
@@ -153,3 +154,26 @@ export interface Named {
   };
 }
 export const RBAC = "/apis/rbac.authorization.k8s.io/v1";
+
+/** Gives a cluster role to a subject until the test ends. */
+export async function bindAll(role: string, subject: Readonly<Record<string, string>>): Promise<void> {
+  onTestFinished(
+    async () => void (await site.call("DELETE", `${RBAC}/clusterrolebindings/tried`, "admin-token")),
+  );
+  await site.api("POST", `${RBAC}/clusterrolebindings`, {
+    metadata: { name: "tried" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
+    subjects: [subject],
+  });
+}
+
+/** Makes the cluster roles of the page until the test ends: other tests of a file are of a cluster without them. */
+export async function applyRoles(roles: readonly object[] = ROLES): Promise<void> {
+  for (const role of roles) {
+    const { name } = (role as Named).metadata;
+    onTestFinished(
+      async () => void (await site.call("DELETE", `${RBAC}/clusterroles/${name}`, "admin-token")),
+    );
+    await site.api("POST", `${RBAC}/clusterroles`, role);
+  }
+}

@@ -6,6 +6,14 @@ const PAGE = fileURLToPath(new URL("../../docs/how-to/connect-a-kubernetes.md", 
 
 const text = readFileSync(PAGE, "utf8");
 
+/** A rule of a role (PolicyRule of rbac.authorization.k8s.io). */
+export interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
 /** The cluster roles of the page on Kubernetes, as an administrator would apply them. */
 export const ROLES: readonly object[] = parseAllDocuments(/```yaml\n([\s\S]*?)```/.exec(text)![1]!).map(
   (document) => document.toJS() as object,

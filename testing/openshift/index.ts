@@ -7,6 +7,7 @@ import { Agent, request } from "undici";
 import type { KubernetesSite, User } from "../kubernetes/site.ts";
 
 const PROJECTS = /^\/apis\/project\.openshift\.io\/v1\/projects(?=[/?]|$)/;
+const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 const REQUESTS = /^\/apis\/project\.openshift\.io\/v1\/projectrequests$/;
 
 /** A project API in front of a cluster. */
@@ -20,7 +21,7 @@ export interface Openshift {
 /**
  * The `project.openshift.io` group in front of a real API server, which answers everything else: OpenShift's own server cannot be built
  * from Go modules. As there, a project is a namespace; a request makes one with display name, description and requester as annotations,
- * takes no labels along, and makes its requester administrator; who asks sees projects by what the credential may do with namespaces. Lists
+ * takes no labels along, and makes its requester administrator, who may change and delete the project itself; who asks sees projects by what the credential may do with namespaces. Lists
  * have no version, and watches no bookmarks; the end of a project is told by its name alone (openshift-apiserver, `pkg/project/auth`).
  */
 export async function startOpenshift(site: KubernetesSite): Promise<Openshift> {
@@ -35,6 +36,14 @@ export async function startOpenshift(site: KubernetesSite): Promise<Openshift> {
     },
   );
   const ca = readFileSync(at("openshift.crt"), "utf8");
+  // What OpenShift's own role `admin` says of projects, which are namespaces here.
+  await site.call("POST", `${RBAC}/clusterroles`, "admin-token", {
+    metadata: {
+      name: "project-owner",
+      labels: { "rbac.authorization.k8s.io/aggregate-to-admin": "true" },
+    },
+    rules: [{ apiGroups: [""], resources: ["namespaces"], verbs: ["get", "patch", "update", "delete"] }],
+  });
   const behind = new Agent({ connect: { ca: site.ca }, allowH2: false });
   const server: Server = createServer(
     { key: readFileSync(at("openshift.key")), cert: ca },
@@ -44,17 +53,19 @@ export async function startOpenshift(site: KubernetesSite): Promise<Openshift> {
       try {
         let body = await text(asked);
         let path = asked.url!.replace(PROJECTS, "/api/v1/namespaces");
-        if (asked.method === "POST" && REQUESTS.test(path)) {
+        const { authorization = "" } = asked.headers;
+        const requester = authorization.replace(/^Bearer (.*)-token$/, "$1");
+        const isRequest = asked.method === "POST" && REQUESTS.test(path);
+        if (isRequest) {
           const { metadata, displayName = "", description = "" } = JSON.parse(body);
           const annotations = {
             "openshift.io/display-name": displayName,
             "openshift.io/description": description,
-            "openshift.io/requester": "launcher",
+            "openshift.io/requester": requester,
           };
           path = "/api/v1/namespaces";
           body = JSON.stringify({ metadata: { name: metadata.name, annotations } });
         }
-        const { authorization = "" } = asked.headers;
         const answer = await request(`${site.server}${path}`, {
           dispatcher: behind,
           method: asked.method as "GET",
@@ -62,6 +73,8 @@ export async function startOpenshift(site: KubernetesSite): Promise<Openshift> {
           signal: gone.signal,
           ...(body === "" ? {} : { body }),
         });
+        if (isRequest && answer.statusCode === 201)
+          await makeAdministrator(site, JSON.parse(body).metadata.name, requester);
         reply.writeHead(answer.statusCode, { "content-type": "application/json" });
         const isOfAll = asked.method === "GET" && /^\/apis\/project[^?]*\/projects(\?|$)/.test(asked.url!);
         if (!isOfAll) for await (const chunk of answer.body) reply.write(chunk);
@@ -93,6 +106,14 @@ export async function startOpenshift(site: KubernetesSite): Promise<Openshift> {
       await behind.destroy();
     },
   };
+}
+
+async function makeAdministrator(site: KubernetesSite, project: string, name: string): Promise<void> {
+  await site.api("POST", `${RBAC}/namespaces/${project}/rolebindings`, {
+    metadata: { name: "admin" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "admin" },
+    subjects: [{ kind: "User", name }],
+  });
 }
 
 function withoutVersion(list: string): string {

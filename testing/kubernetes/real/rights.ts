@@ -1,50 +1,29 @@
 import { describe, expect, test } from "vitest";
-import { accessOf, open, POD, SHARED, SPACE, site, useCluster, zuulConfig } from "../bench.ts";
-import { rightsOf, VERBS, type Verb } from "../roles.ts";
+import {
+  accessOf,
+  applyRoles,
+  bindAll,
+  NS,
+  open,
+  POD,
+  RBAC,
+  SHARED,
+  SPACE,
+  site,
+  useCluster,
+  zuulConfig,
+} from "../bench.ts";
+import { may, type Place, verbsOf } from "../may.ts";
+import { ROLES, rightsOf, type Verb } from "../roles.ts";
 
 useCluster();
 
 describe("a job's rights, by kubectl with what the record says", () => {
-  /** Each verb as the request that it is, by which the server knows it. */
-  const CALLS: Readonly<
-    Record<Verb, readonly ["GET" | "POST" | "PUT" | "PATCH" | "DELETE", (name: string) => string]>
-  > = {
-    get: ["GET", (name) => `/${name}`],
-    list: ["GET", () => ""],
-    watch: ["GET", () => "?watch=1&timeoutSeconds=1"],
-    create: ["POST", () => ""],
-    update: ["PUT", (name) => `/${name}`],
-    patch: ["PATCH", (name) => `/${name}`],
-    delete: ["DELETE", (name) => `/${name}`],
-  };
-
-  interface Place {
-    readonly namespace: string;
-    /** The object that is tried; one that does not exist, unless the rights are on one by its name. */
-    readonly object?: string;
-  }
-
-  /** Whether the server forbids a real call; what it says beyond that is about the object, which is none. */
-  async function may(token: string, { namespace, object = "none" }: Place, resource: string, verb: Verb) {
-    const [name = "", group = ""] = resource.split(/\.(.*)/);
-    const [kind = "", below] = name.split("/");
-    const [method, end] = CALLS[verb];
-    const start = group === "" ? "/api/v1" : `/apis/${group}/v1`;
-    const target = below === undefined ? end(object) : `/${object}/${below}`;
-    const body = method === "GET" ? undefined : method === "POST" ? { metadata: { name: "tried" } } : {};
-    const path = `${start}/namespaces/${namespace}/${kind}${target}`;
-    const { status } = await site.call(method, path, token, body);
-    // Anything else says that it may: what is tried is no whole object.
-    expect(status).not.toBe(401);
-    return status !== 403;
-  }
-
   /** What the token may do, each verb on each resource of the page tried. */
   async function rights(token: string, place: Place): Promise<ReadonlyMap<string, readonly Verb[]>> {
     const found = new Map<string, readonly Verb[]>();
     for (const resource of rightsOf("`openshift`").keys()) {
-      // A subresource has no collection: what lists or watches one is no call that there is.
-      const verbs = VERBS.filter((verb) => !resource.includes("/") || !["list", "watch"].includes(verb));
+      const verbs = verbsOf(resource);
       const tried = await Promise.all(verbs.map((verb) => may(token, place, resource, verb)));
       found.set(
         resource,
@@ -101,7 +80,7 @@ describe("a job's rights, by kubectl with what the record says", () => {
       verbs.length > 0 ? name.replace(/\..*/, "") : [],
     );
     const review = await reviewed(token, namespace);
-    // The role of an administrator also has rights on what is not tried here.
+    // The role `edit` also has rights on what is not tried here.
     if (kind === "openshift") expect(review).toEqual(expect.arrayContaining(named));
     else expect([...review].sort()).toEqual([...named].sort());
     expect(await reviewed(token, "default")).toEqual([]);
@@ -119,3 +98,34 @@ describe("a job's rights, by kubectl with what the record says", () => {
     expect(outside).toMatch(/forbidden/i);
   });
 });
+
+test.each([
+  ["kubernetes", SPACE, "zuul-role"],
+  ["openshift", { name: "space", type: "project" }, "admin"],
+] as const)(
+  "%s: a job ends neither its launcher's rights in its namespace nor the namespace's mark",
+  async (kind, label, binding) => {
+    await applyRoles([
+      ...ROLES,
+      // In place of `self-provisioner`: projects are namespaces here.
+      {
+        metadata: { name: "provisioner" },
+        rules: [{ apiGroups: [""], resources: ["namespaces", "pods"], verbs: ["create", "list", "watch"] }],
+      },
+    ]);
+    await bindAll(kind === "openshift" ? "provisioner" : "nodeyard-launcher", {
+      kind: "User",
+      name: "launcher",
+    });
+    const { create, remove } = await open(kind, label, {}, "launcher");
+    const { token } = accessOf(await create());
+    const path = `${RBAC}/namespaces/${NS}/rolebindings/${binding}`;
+    await site.api("GET", path);
+    const marks = { metadata: { annotations: { "openshift.io/description": "", "nodeyard/node": "" } } };
+    expect((await site.call("DELETE", path, token)).status).toBe(403);
+    expect((await site.call("PATCH", `/api/v1/namespaces/${NS}`, token, marks)).status).toBe(403);
+    expect((await site.call("DELETE", `/api/v1/namespaces/${NS}`, token)).status).toBe(403);
+    await remove();
+    expect((await site.call("GET", `/api/v1/namespaces/${NS}`, "admin-token")).status).toBe(404);
+  },
+);

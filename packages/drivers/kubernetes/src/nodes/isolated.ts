@@ -47,10 +47,10 @@ export function isolatedNodes(site: Site): Nodes {
     const { name } = home.metadata;
 
     yield { step: "access", deadlineMs: CALL_MS };
-    // The job owns its project, as in Nodepool. OpenShift calls the binding of the requester `admin`, so this one has another name.
+    // Not `admin`, as in Nodepool: that may delete the launcher's own binding, and change the project's description, by which it is known.
     if (site.kind === "openshift") {
       await site.access.serviceAccount(name, USER, {}, signal);
-      await site.access.bind(name, "admin-0", { kind: "ClusterRole", name: "admin" }, USER, {}, signal);
+      await site.access.bind(name, "zuul-role", { kind: "ClusterRole", name: "edit" }, USER, {}, signal);
     } else await site.access.grantIn(name, label.own.isPod, signal);
 
     let pod: Pod | undefined;
