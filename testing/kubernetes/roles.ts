@@ -14,10 +14,13 @@ export interface Rule {
   readonly verbs: readonly string[];
 }
 
-/** The cluster roles of the page on Kubernetes, as an administrator would apply them. */
-export const ROLES: readonly object[] = parseAllDocuments(/```yaml\n([\s\S]*?)```/.exec(text)![1]!).map(
-  (document) => document.toJS() as object,
+const blocks = [...text.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block]) =>
+  parseAllDocuments(block!).map((document) => document.toJS() as object),
 );
+/** The cluster roles of the page on Kubernetes, as an administrator would apply them. */
+export const ROLES: readonly object[] = blocks[0]!;
+/** The policy of the page that keeps a launcher in its namespaces. */
+export const POLICY: readonly object[] = blocks[1]!;
 
 export const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete"] as const;
 export type Verb = (typeof VERBS)[number];

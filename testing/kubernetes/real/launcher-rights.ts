@@ -1,7 +1,9 @@
-import { describe, expect, test } from "vitest";
-import { applyRoles, bindAll, type Named, RBAC, site, useCluster } from "../bench.ts";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { applyRoles, bindAll, type Named, open, POD, RBAC, site, useCluster } from "../bench.ts";
 import { may, verbsOf } from "../may.ts";
-import { ROLES, type Rule, type Verb } from "../roles.ts";
+import { POLICY, ROLES, type Rule, type Verb } from "../roles.ts";
 
 useCluster();
 
@@ -93,5 +95,40 @@ describe("the launcher's rights, by its service account and the roles of the pag
       expect(await reviewed("impersonate", resource), resource).toBe(false);
     expect(await reviewed("escalate", "clusterroles", "rbac.authorization.k8s.io")).toBe(false);
     expect(await reviewed("*", "*", "*")).toBe(false);
+  });
+
+  test("what its role cannot limit, the policy of the page does: it stays in the namespaces of its nodes", async () => {
+    const token = await tokenOf();
+    await site.project("other");
+    const binding = {
+      metadata: { name: "tried" },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "nodeyard-zuul" },
+      subjects: [launcher],
+    };
+    const pod = { metadata: { name: "tried" }, spec: { containers: [{ name: "a", image: "i" }] } };
+    const calls = [
+      ["POST", `${RBAC}/namespaces/kube-system/rolebindings`, binding],
+      ["POST", "/api/v1/namespaces/other/pods", pod],
+      ["POST", "/api/v1/namespaces/other/serviceaccounts", { metadata: { name: "zuul-worker" } }],
+      ["POST", "/api/v1/namespaces", { metadata: { name: "unmarked" } }],
+      ["DELETE", "/api/v1/namespaces/other", undefined],
+    ] as const;
+    const refused = async () => {
+      const answers = await Promise.all(
+        calls.map(([method, path, body]) => site.call(method, `${path}?dryRun=All`, token, body)),
+      );
+      return answers.filter(({ status, text }) => status === 403 && text.includes("namespaces of its nodes"));
+    };
+    expect(await refused()).toEqual([]);
+    const file = join(site.folder, "policy.json");
+    writeFileSync(file, JSON.stringify({ apiVersion: "v1", kind: "List", items: POLICY }));
+    onTestFinished(async () => void (await site.kubectl(["delete", "-f", file])));
+    await site.kubectl(["apply", "-f", file]);
+    await site.until("the server applies it", async () => (await refused()).length === calls.length);
+    const kubeconfig = join(site.folder, "launcher.account");
+    writeFileSync(kubeconfig, site.configFor(token));
+    const { create, remove } = await open("kubernetes", POD, { kubeconfig });
+    await create();
+    await remove();
   });
 });
