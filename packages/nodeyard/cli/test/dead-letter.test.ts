@@ -45,7 +45,7 @@ test("delete --now has a node that did not go tried at once, as if for the first
   expect(await listed()).toEqual([]);
 });
 
-test("delete --now waits no longer than --timeout; what its launcher still deletes is neither forgotten nor erased", async () => {
+test("delete --now waits no longer than --timeout; what a launcher still deletes is not erased, and given up alone", async () => {
   site.write(config("{delete-fails: 1000000}").replace("min-ready: 0", "min-ready: 1"));
   const up = await site.up();
   const ready = async () => (await listed()).find(({ state }) => state === "ready");
@@ -56,15 +56,23 @@ test("delete --now waits no longer than --timeout; what its launcher still delet
   expect(ended.err).toContain(
     `nodeyard: node ${id} is not gone after 1 s (--timeout); "nodeyard explain ${id}"`,
   );
+  const served = await site.run("delete", id, "--forget");
+  expect([served.code, served.err]).toMatchObject([1, expect.stringContaining("would lose its machine")]);
   site.write("labels: []\nproviders: []\n");
   await up.printed("the configuration changed");
   await up.printed("a provider left the configuration with nodes");
+  // Said within a second, and read by the commands that follow.
+  await expect
+    .poll(async () => (await site.run("list", "--providers")).out)
+    .toContain("do not stop this launcher");
   expect((await site.run("delete", id, "--now", "--timeout", "1s")).code).toBe(124);
   const erased = await site.run("erase", "fake-cloud");
   expect([erased.code, erased.err]).toMatchObject([1, expect.stringContaining("still deletes its nodes")]);
-  const forgotten = await site.run("delete", id, "--forget");
-  expect([forgotten.code, forgotten.out]).toEqual([1, ""]);
-  expect((await listed()).map((node) => node.id)).toContain(id);
+  const forgotten = await site.run("delete", id, "--forget", "--json");
+  expect([forgotten.code, forgotten.out]).toEqual([0, "[]\n"]);
+  expect(forgotten.err).toMatch(
+    /WARNING: the record of node \d+ is gone. Machine .+ of provider fake-cloud, in .+ may run on/,
+  );
 });
 
 /** As after ten tries, which take minutes. */

@@ -22,7 +22,7 @@ import {
   TreeError,
   treeNow,
 } from "@nodeyard/tree";
-import { retryDeletion } from "./dead-letter.ts";
+import { readDeadLetter, retryDeletion } from "./dead-letter.ts";
 import type { OperationHandles } from "./handles.ts";
 import { readNode } from "./listing.ts";
 import { serversOf } from "./provider-info.ts";
@@ -64,18 +64,18 @@ export interface Forgotten {
 }
 
 /**
- * Removes the record of a node whose provider no launcher serves, and deletes nothing in its cloud. Rejects with NodeOperationError, also
- * while a launcher could delete the machine, or somebody has the node's lock.
+ * Removes the record of a node whose provider no launcher serves, or that could not be deleted in many tries, and deletes nothing in its
+ * cloud. Rejects with NodeOperationError for any other node, and while somebody has its lock.
  */
 export async function forgetNode(handles: OperationHandles, id: string): Promise<Forgotten> {
   return underLock(handles, id, async (held, version, record) => {
     if (record instanceof RecordError) throw unreadableNode(id, record);
     const { provider, externalId, cloud, az } = record;
-    const [host] = provider === null ? [] : await serversOf(handles, provider);
-    if (host !== undefined)
+    const [host] = provider === null ? [] : await serversOf(handles, provider, false);
+    if (host !== undefined && (await readDeadLetter(handles, id)) === undefined)
       throw new NodeOperationError(
         "operation.provider_served",
-        `${host} serves provider ${provider} or still deletes its nodes, and would lose the machine of node ${id}: delete it with "nodeyard delete ${id}"`,
+        `${host} serves provider ${provider} of node ${id}, and would lose its machine: delete it with "nodeyard delete ${id}"; what cannot be deleted in many tries may be given up`,
       );
     await removeRecord(handles, id, held, version);
     const place = placeText({ ...(cloud && { cloud }), ...placeOf(record), ...(az && { zone: az }) });

@@ -71,9 +71,13 @@ export async function providerRecords(handles: OperationHandles, provider: strin
 
 /**
  * Hosts of the launchers that delete the nodes of a provider, sorted: those with a pool of it, and those that report it without one, since
- * it cannot be opened, or left their configuration with nodes.
+ * it cannot be opened, or, unless `leaving` is false, left their configuration with nodes.
  */
-export async function serversOf({ tree }: OperationHandles, provider: string): Promise<readonly string[]> {
+export async function serversOf(
+  { tree }: OperationHandles,
+  provider: string,
+  leaving = true,
+): Promise<readonly string[]> {
   const [pools, reports] = await Promise.all([
     registeredPools(tree),
     readEach(tree, STANDINGS, (_, data) => decodeStandings(data)),
@@ -81,7 +85,10 @@ export async function serversOf({ tree }: OperationHandles, provider: string): P
   const serving = [
     ...pools.filter(({ providerName }) => providerName === provider),
     ...reports.filter(({ facts }) =>
-      facts.some(({ kind, name }) => kind === "provider" && name === provider),
+      facts.some(
+        ({ kind, name, code }) =>
+          kind === "provider" && name === provider && (leaving || code !== "provider.leaving"),
+      ),
     ),
   ];
   return [...new Set(serving.map(({ hostname }) => hostname))].sort();

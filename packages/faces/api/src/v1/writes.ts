@@ -239,7 +239,8 @@ const nodeRoutes: readonly Route[] = [
     id: "forget_node",
     method: "POST",
     path: "/v1/nodes/{id}/forget",
-    summary: "Remove the record of a node whose provider no launcher serves; its machine may run on",
+    summary:
+      "Remove the record of a node whose provider no launcher serves, or that could not be deleted in many tries; its machine may run on",
     roles: OPERATORS,
     params: nodeId,
     status: 200,

@@ -1280,7 +1280,7 @@ export interface Operations {
     body: undefined;
     reply: undefined;
   };
-  /** Remove the record of a node whose provider no launcher serves; its machine may run on. */
+  /** Remove the record of a node whose provider no launcher serves, or that could not be deleted in many tries; its machine may run on. */
   forget_node: {
     path: {
       readonly id: string;

@@ -44,7 +44,7 @@ export function defineDelete(command: Command, session: Session): void {
     .addOption(
       new Option(
         "--forget",
-        "remove only the record of a node whose provider no launcher serves; its machine may run on",
+        "remove only the record of a node whose provider no launcher serves, or that could not be deleted in many tries; its machine may run on",
       ).conflicts("now"),
     )
     .option("--json", "an array on stdout with the node, empty when it is gone already")
