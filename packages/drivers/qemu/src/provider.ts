@@ -61,7 +61,7 @@ export function qemuProvider(host: HostFolder): Provider {
 
 /** The upload's name is its whole tag, so the id follows from the tag. */
 async function* upload(
-  { uploads }: HostFolder,
+  host: HostFolder,
   order: UploadOrder,
   signal: AbortSignal,
 ): AsyncGenerator<Step, ExternalId, void> {
@@ -70,7 +70,7 @@ async function* upload(
     throw new DriverError("configuration", `images of format ${order.format} cannot be booted by QEMU here`);
   yield { step: "upload", deadlineMs: UPLOAD_MS, save: { externalId: name } };
   // A complete upload has been checked already; an incomplete one is made anew.
-  if ((await uploads.get(name)) === undefined) await uploads.add(name, order, signal);
+  if ((await host.uploads.get(name)) === undefined) await host.addImage(name, order, signal);
   order.progress(order.size);
   return name;
 }

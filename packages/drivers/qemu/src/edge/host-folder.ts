@@ -8,6 +8,7 @@ import {
   type ImageTag,
   type Resource,
   type Resources,
+  type UploadOrder,
 } from "@nodeyard/driver";
 import type { QemuProviderConfig } from "../config.ts";
 import { quotaOf } from "../machine/amounts.ts";
@@ -79,12 +80,12 @@ export class HostFolder {
     signal: AbortSignal,
   ): Promise<HostFolder> {
     const { folder, host: wanted, user, emulator } = config.own;
+    const looks = context.purpose === "look";
     const host = await thisHost();
     const account = await accountOf(user, signal);
-    await enter(folder, host, wanted);
+    await enter(folder, host, wanted, looks);
     // A missing program is reported now, and not by the first launch.
     for (const program of [emulator, "qemu-img", "mcopy"]) await run(program, ["--version"], { signal });
-    const looks = context.purpose === "look";
     const allotments = looks ? Allotments.none() : await Allotments.open(config, account, context, signal);
     try {
       const opened = new HostFolder(config, context, { account, host, allotments });
@@ -146,6 +147,7 @@ export class HostFolder {
   /** All machines. Rejects rather than return an incomplete list. */
   async machines(): Promise<readonly Resource[]> {
     const found: Resource[] = [];
+    if (await this.#isNew()) return found;
     for (const name of await this.nodes.names()) {
       if (this.context.purpose !== "look") await this.nodes.trimConsole(name);
       const resources = await this.#resources(name);
@@ -160,6 +162,7 @@ export class HostFolder {
    * All uploads, incomplete ones included, so that the sweep removes those too. Saved states of images that are gone are removed as well.
    */
   async images(): Promise<readonly Resource[]> {
+    if (await this.#isNew()) return [];
     if (this.context.purpose !== "look") await this.#retire();
     return (await this.uploads.names()).map((name) => ({
       type: "image",
@@ -170,8 +173,15 @@ export class HostFolder {
     }));
   }
 
+  /** Adds an upload. A builder opens the provider to look, perhaps before a launcher has made the folders. */
+  async addImage(name: string, order: UploadOrder, signal: AbortSignal): Promise<void> {
+    await enter(this.config.own.folder, this.host, this.config.own.host, false);
+    await this.uploads.add(name, order, signal);
+  }
+
   /** Removes an upload and the states that were saved from it. Machines keep their links. One that is gone is no error. */
   async removeImage(tag: ImageTag): Promise<void> {
+    if (await this.#isNew()) return;
     await this.uploads.remove(imageName(tag));
     await this.#retire();
   }
@@ -194,6 +204,11 @@ export class HostFolder {
     this.copies.close();
     this.saving.close();
     await this.allotments.close();
+  }
+
+  /** Whether nobody has made the folders yet. One that serves has: without them it must not say that there is nothing. */
+  async #isNew(): Promise<boolean> {
+    return this.context.purpose === "look" && !(await succeeds(access(join(this.config.own.folder, "host"))));
   }
 
   /** Removes saved states of images that no longer exist. */

@@ -1,6 +1,6 @@
 import { access, constants, mkdir, readFile, stat, statfs, writeFile } from "node:fs/promises";
 import { availableParallelism, hostname, release, totalmem } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { DriverError } from "@nodeyard/driver";
 import type { HostAmounts } from "../machine/amounts.ts";
 import { ignoring, succeeds } from "./files.ts";
@@ -21,21 +21,28 @@ export async function thisHost(): Promise<HostId> {
   return { id: text.trim() || hostname(), name: hostname() };
 }
 
-/** Creates the provider's folders. Rejects when they belong to another host. */
-export async function enter(folder: string, host: HostId, wanted: string | null): Promise<void> {
+/** Creates the provider's folders, unless it `looks`. Rejects when they belong to another host. */
+export async function enter(
+  folder: string,
+  host: HostId,
+  wanted: string | null,
+  looks: boolean,
+): Promise<void> {
   if (wanted !== null && wanted !== host.id && wanted !== host.name)
     throw new DriverError(
       "configuration",
       `belongs to host ${wanted}, and this is ${host.name} (${host.id}); run its launcher there`,
     );
-  // 0711: QEMU's user may enter its own folder below, but list none of these.
-  for (const path of [folder, ...FOLDERS.map((name) => join(folder, name))])
-    await mkdir(path, { recursive: true, mode: 0o711 });
   const mine = join(folder, "host");
-  await ignoring("EEXIST", writeFile(mine, `${host.id}\n`, { flag: "wx", flush: true }));
+  if (!looks) {
+    // 0711: QEMU's user may enter its own folder below, but list none of these.
+    for (const path of [folder, ...FOLDERS.map((name) => join(folder, name))])
+      await mkdir(path, { recursive: true, mode: 0o711 });
+    await ignoring("EEXIST", writeFile(mine, `${host.id}\n`, { flag: "wx", flush: true }));
+  }
   // On a shared file system two hosts would take each other's processes for dead ones.
-  const owner = (await readFile(mine, "utf8")).trim();
-  if (owner !== host.id)
+  const owner = (await ignoring("ENOENT", readFile(mine, "utf8")))?.trim();
+  if (owner !== undefined && owner !== host.id)
     throw new DriverError(
       "configuration",
       `folder ${folder} belongs to host ${owner}, and this is ${host.id}; use a folder of this host, or remove ${mine}`,
@@ -78,7 +85,10 @@ export async function processorOf(): Promise<string> {
 
 /** What the host has, as far as this process may use it: a limit of its cgroup counts before the host's memory. */
 export async function amountsOf(folder: string): Promise<HostAmounts> {
-  const { blocks, bsize } = await statfs(folder);
+  const found = await ignoring("ENOENT", statfs(folder));
+  // The first launcher makes the folder.
+  if (found === undefined) return amountsOf(dirname(folder));
+  const { blocks, bsize } = found;
   const bound = process.constrainedMemory();
   const memory = bound > 0 ? Math.min(bound, totalmem()) : totalmem();
   return {
