@@ -33,6 +33,9 @@ const STUCK_MS = 60_000;
  */
 const FORGOTTEN_MS = 120_000;
 
+/** A server without a task after this time has not been told to end, milliseconds: nova notes the task before it answers. */
+const UNHEARD_MS = 10_000;
+
 /** A request to delete a server, as `gone` waits for its effect. */
 interface Order {
   /** Monotonic time of the request, milliseconds. */
@@ -162,7 +165,10 @@ export class Servers {
     for (;;) {
       const now = await this.#leaving(id, place, order, seen, signal);
       if (now === "freed") return;
-      if (now === "forgotten") {
+      if (now === "unheard") {
+        await this.#nova.delete(id, signal);
+        order = { ...order, at: this.#clock.monotonic() };
+      } else if (now === "forgotten") {
         await this.#deleteAnew(id, place, signal);
         order = { at: this.#clock.monotonic(), last: true };
       } else if (await this.#freed(id, signal)) return;
@@ -189,7 +195,8 @@ export class Servers {
   /**
    * Waits for the end of a deletion. nova says DELETED before it frees the quota, seconds before under load: "freed" means that a
    * complete listing no longer contains the server. "doubtful": only changes were listed, or the server may be on its way to its host,
-   * when a listing can miss it. "forgotten": nova has called it "deleting" for so long that its host was probably never notified.
+   * when a listing can miss it. "unheard": nova was asked, and does nothing. "forgotten": nova has called it "deleting" for so long that its
+   * host was probably never notified.
    */
   #leaving(
     id: string,
@@ -197,7 +204,7 @@ export class Servers {
     order: Order,
     seen: Server | undefined,
     signal: AbortSignal,
-  ): Promise<"freed" | "doubtful" | "forgotten"> {
+  ): Promise<"freed" | "doubtful" | "unheard" | "forgotten"> {
     // Whether the server has certainly been on a host, so that complete listings show it until its end.
     let placed = seen !== undefined && seen.status !== "BUILD";
     let saidDeleted: number | undefined;
@@ -215,6 +222,7 @@ export class Servers {
         }
         placed ||= server.status !== "BUILD";
         const task = server["OS-EXT-STS:task_state"];
+        if (task === null && server.status !== "ERROR" && now - order.at > UNHEARD_MS) return "unheard";
         if (now - order.at <= patience(server.status, task)) return undefined;
         if (task === "deleting" && !order.last) return "forgotten";
         const why = server.fault?.message.trim() || "no fault is given";
