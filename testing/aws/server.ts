@@ -48,8 +48,8 @@ export interface AwsSettings {
     readonly message?: string;
     readonly status?: number;
     readonly times?: number;
-    /** drop: the connection ends and nothing happened; drop-answer: it happened; hold: calls after the first `after` wait for `reset`; silence: the first ones do. */
-    readonly how?: "error" | "drop" | "drop-answer" | "hold" | "silence";
+    /** drop: the connection ends and nothing happened; drop-answer: it happened; hold: calls after the first `after` wait for `reset`; silence: the first ones do; empty: a list of EC2 has nothing, and what is asked for by its id is there. */
+    readonly how?: "error" | "drop" | "drop-answer" | "hold" | "silence" | "empty";
     readonly after?: number;
   }[];
   readonly importSteps?: number;

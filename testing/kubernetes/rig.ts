@@ -1,4 +1,4 @@
-import type { Clock, Driver, DriverConfig, DriverContext, Provider } from "@nodeyard/driver";
+import type { Clock, Driver, DriverConfig, DriverContext, Provider, Purpose } from "@nodeyard/driver";
 import { DriverError } from "@nodeyard/driver";
 import {
   createKubernetesDrivers,
@@ -9,9 +9,9 @@ import {
   openshiftpodsConfig,
   thisHost,
 } from "@nodeyard/driver-kubernetes";
-import type { ConformanceRig } from "@nodeyard/driver-testkit";
+import { Between, type ConformanceRig } from "@nodeyard/driver-testkit";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
-import { startOpenshift } from "../openshift/index.ts";
+import { type Openshift, startOpenshift } from "../openshift/index.ts";
 import type { KubernetesSite } from "./site.ts";
 
 export type Kind = "kubernetes" | "openshift" | "openshiftpods";
@@ -61,33 +61,81 @@ export function compile(
   return CONFIGS[kind].load(raw, context)!;
 }
 
-/** The driver, on a host whose kubeconfig is `kubeconfig`. */
-export function driverOn(kind: Kind, kubeconfig: string): Driver<KubeProviderConfig> {
+/** The driver, on a host whose kubeconfig is `kubeconfig`. `between`: what stands between it and the API server. */
+export function driverOn(kind: Kind, kubeconfig: string, between?: Between): Driver<KubeProviderConfig> {
   const env = { KUBECONFIG: kubeconfig };
   const host: KubeHost = { ...thisHost, files: { ...thisHost.files, env } };
-  return createKubernetesDrivers(host)[KINDS.indexOf(kind)]!;
+  const connect: KubeHost["connect"] = (route) => {
+    const { send, stream, close } = host.connect(route);
+    const pass = async (one: Parameters<typeof send>[0]) => ({ headers: {}, ...(await send(one)) });
+    return {
+      send: (one) => between!.send(one, () => pass(one)),
+      async stream(one) {
+        const instead = await between!.answer(one);
+        if (instead === undefined) return stream(one);
+        return { status: instead.status, body: (async function* () {})(), text: async () => instead.text };
+      },
+      close,
+    };
+  };
+  return createKubernetesDrivers(between === undefined ? host : { ...host, connect })[KINDS.indexOf(kind)]!;
 }
 
-/** One driver on a real control plane, emptied afterwards. */
-export async function kubernetesRig(site: KubernetesSite, kind: Kind): Promise<ConformanceRig> {
+/** A test between the driver and the API server. */
+function betweenServer(): Between {
+  const THING = "(namespaces|projects|projectrequests|namespaces/[^/]+/pods)";
+  return new Between({
+    // Reviews of rights are questions.
+    writes: ({ method, url }) => method !== "GET" && !url.includes("/apis/authorization.k8s.io/"),
+    makes: ({ method, url }) => method === "POST" && new RegExp(`/${THING}$`).test(url),
+    removes: ({ method, url }) => method === "DELETE" && new RegExp(`/${THING}/[^/]+$`).test(url),
+    lists: ({ method, url }) =>
+      method === "GET" && new RegExp(`/${THING}(\\?|$)`).test(url) && !url.includes("watch="),
+  });
+}
+
+/** One driver on a real control plane, emptied afterwards. `elsewhere` starts another cluster, or has done so. */
+export async function kubernetesRig(
+  site: KubernetesSite,
+  kind: Kind,
+  elsewhere: () => Promise<KubernetesSite>,
+): Promise<ConformanceRig> {
   const label =
     kind === "openshiftpods" ? { name: "small", image: "i" } : { name: "small", type: "pod", image: "i" };
   const config = compile(kind, [{ ...label, cpu: 1, memory: 128 }]);
   const pool = config.pools[0]!;
-  const openshift = kind === "openshift" ? await startOpenshift(site) : undefined;
-  const kubeconfig = openshift?.kubeconfig("admin") ?? site.kubeconfig("admin");
-  const driver = driverOn(kind, kubeconfig);
+  const fronts: Openshift[] = [];
+  const used: KubernetesSite[] = [];
+  const kubeconfigOf = async (of: KubernetesSite) => {
+    used.push(of);
+    if (kind === "openshiftpods") await of.project("main");
+    if (kind !== "openshift") return of.kubeconfig("admin");
+    const front = await startOpenshift(of);
+    fronts.push(front);
+    return front.kubeconfig("admin");
+  };
+  const between = betweenServer();
+  const kubeconfig = await kubeconfigOf(site);
   const opened: Provider[] = [];
-  if (kind === "openshiftpods") await site.project("main");
+  // A driver of its own for each, as processes have: providers of one driver share what its watches saw.
+  const opens = async (at: string, installation: string, purpose?: Purpose, by?: Between) => {
+    const context = { ...contextOf(installation, [], between.clock), ...(purpose && { purpose }) };
+    const provider = await driverOn(kind, at, by).open(config, context);
+    opened.push(provider);
+    return provider;
+  };
   return {
-    clock: systemClock,
+    ...between.faults(),
+    clock: between.clock,
     providerName: config.name,
     pool,
     label: pool.labels.get("small")!,
-    async open(installation) {
-      const provider = await driver.open(config, contextOf(installation));
-      opened.push(provider);
-      return provider;
+    open: (installation, purpose) => opens(kubeconfig, installation, purpose, between),
+    openElsewhere: async (installation) => opens(await kubeconfigOf(await elsewhere()), installation),
+    async loseTag({ id }) {
+      const path = kind === "openshiftpods" ? `main/pods/${String(id).replace(/^main-/, "")}` : String(id);
+      const metadata = { labels: null, annotations: null };
+      await site.api("PATCH", `/api/v1/namespaces/${path}`, { metadata });
     },
     drive: (work) => work,
     settle: () => new Promise((resolve) => setTimeout(resolve, 300)),
@@ -113,8 +161,8 @@ export async function kubernetesRig(site: KubernetesSite, kind: Kind): Promise<C
     },
     async stop() {
       for (const provider of opened) await provider.close();
-      await openshift?.stop();
-      await site.empty();
+      for (const front of fronts) await front.stop();
+      for (const one of used) await one.empty();
     },
   };
 }

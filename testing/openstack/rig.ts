@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type DriverContext, DriverError } from "@nodeyard/driver";
+import { type Clock, type DriverContext, DriverError, type Purpose } from "@nodeyard/driver";
 import {
   createOpenstackDriver,
   type OpenstackHost,
@@ -10,7 +10,7 @@ import {
   openstackConfig,
   thisHost,
 } from "@nodeyard/driver-openstack";
-import type { ConformanceRig } from "@nodeyard/driver-testkit";
+import { Between, type ConformanceRig } from "@nodeyard/driver-testkit";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { CloudUser } from "./admin.ts";
 import type { OpenstackSite } from "./site.ts";
@@ -26,9 +26,9 @@ interface Port extends Item {
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
-export function contextOf(installation: string): DriverContext {
+export function contextOf(installation: string, clock: Clock = systemClock): DriverContext {
   return {
-    clock: systemClock,
+    clock,
     random: systemRandom,
     log: quiet,
     scan: { scan: () => Promise.reject(new DriverError("timeout", "nothing scans here")) },
@@ -67,11 +67,29 @@ export function hostOf(site: OpenstackSite): OpenstackHost {
   return { ...thisHost, around: { ...thisHost.around, env } };
 }
 
-/** The project "nodeyard" of a real cloud, emptied before and after. */
-export async function openstackRig(site: OpenstackSite): Promise<ConformanceRig> {
+/** A test between the driver and the cloud. */
+function betweenServices(): Between {
+  return new Between({
+    writes: ({ method, url }) => method !== "GET" && !url.endsWith("/auth/tokens"),
+    makes: ({ method, url }) => method === "POST" && url.endsWith("/servers"),
+    removes: ({ method, url }) => method === "DELETE" && /\/servers\/[^/]+$/.test(url),
+    lists: ({ method, url }) => method === "GET" && /\/servers(\/detail)?(\?|$)/.test(url),
+  });
+}
+
+/** The project "nodeyard" of a real cloud, emptied before and after. `elsewhere`: another project, where none of its servers is. */
+export async function openstackRig(site: OpenstackSite, elsewhere: OpenstackSite): Promise<ConformanceRig> {
   const config = compile();
   const [pool] = config.pools;
-  const driver = createOpenstackDriver(hostOf(site));
+  const between = betweenServices();
+  const host = hostOf(site);
+  const driver = createOpenstackDriver({
+    ...host,
+    connect(tls) {
+      const { send, close } = host.connect(tls);
+      return { send: (one) => between.send(one, () => send(one)), close };
+    },
+  });
   const [user, admin] = [new CloudUser(site, "nodeyard"), new CloudUser(site, "admin")];
   const quota = async (instances: number) =>
     admin.put("compute", `/os-quota-sets/${await user.project()}`, { quota_set: { instances, force: true } });
@@ -80,16 +98,21 @@ export async function openstackRig(site: OpenstackSite): Promise<ConformanceRig>
   site.faults({});
   await quota(20);
   await empty(user);
+  const opens = async (by: typeof driver, installation: string, purpose?: Purpose) => {
+    const context = { ...contextOf(installation, between.clock), ...(purpose && { purpose }) };
+    const provider = await by.open(config, context);
+    opened.push(provider);
+    return provider;
+  };
   return {
-    clock: systemClock,
+    ...between.faults(),
+    clock: between.clock,
     providerName: config.name,
     pool: pool!,
     label: pool!.labels.get("small")!,
-    async open(installation) {
-      const provider = await driver.open(config, contextOf(installation));
-      opened.push(provider);
-      return provider;
-    },
+    open: (installation, purpose) => opens(driver, installation, purpose),
+    openElsewhere: (installation) => opens(createOpenstackDriver(hostOf(elsewhere)), installation),
+    loseTag: ({ id }) => user.put("compute", `/servers/${id}/metadata`, { metadata: {} }),
     drive: (work) => work,
     settle: () => new Promise((resolve) => setTimeout(resolve, 1_500)),
     fillQuota: () => quota(0),

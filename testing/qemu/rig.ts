@@ -103,12 +103,20 @@ export async function qemuRig(
     // With what a dead launcher left, which one that serves tidies away.
     async writes() {
       const left = join(folder, "nodes", ".of-the-dead");
-      if (!existsSync(left) && left !== tidied) {
+      if (existsSync(join(folder, "nodes")) && !existsSync(left) && left !== tidied) {
         mkdirSync(left);
         utimesSync(left, 0, 0);
         tidied = left;
       }
       return readdirSync(folder, { recursive: true }).map(String).sort();
+    },
+    cannot: {
+      refuse: "it logs in nowhere: it acts as its own user on its own host",
+      quoteSecrets: "it logs in nowhere; user data are secrets of the configuration, for all drivers alike",
+      silence: "its far end is programs of its own host, which end with their step",
+      denyRemoval: "a folder is removed or there",
+      loseTag: "the tag is the folder's name",
+      emptyList: "the list is the folder, and one that is not there is an error",
     },
     openAs: (other) => qemuDriver.open(other, contextOf("another provider")),
     openElsewhere: (installation) => {

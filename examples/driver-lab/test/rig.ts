@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DriverContext, DriverError } from "@nodeyard/driver";
@@ -60,6 +60,16 @@ export async function labRig(): Promise<LabRig> {
     makeForeign,
     async fillQuota() {
       for (let board = 0; board < MAX_BOARDS; board++) await makeForeign();
+    },
+    writes: async () => readdirSync(folder),
+    cannot: {
+      openElsewhere: "the file names the folder, and a board is a process of this host",
+      refuse: "it logs in nowhere",
+      quoteSecrets: "it logs in nowhere",
+      silence: "it calls nobody",
+      denyRemoval: "a folder is removed or there",
+      loseTag: "the tag is in the folder's name",
+      emptyList: "the list is the folder, and one that is not there is an error",
     },
     breakList: () => renameSync(folder, `${folder}-gone`),
     async stop() {

@@ -123,9 +123,15 @@ def hold(call: str, number: int) -> None:
         time.sleep(0.02)
 
 
+def hides(call: str, params: dict[str, str]) -> bool:
+    """Whether a list is to be empty: what is asked for by its id is answered."""
+    named = any(re.match(r"\w+Id\.\d", name) for name in params)
+    return not named and any(f["call"] == call and f.get("how") == "empty" for f in SETTINGS.faults)
+
+
 def fault_for(call: str) -> dict[str, Any] | None:
     for fault in SETTINGS.faults:
-        if fault.get("how") in ("hold", "silence"):
+        if fault.get("how") in ("hold", "silence", "empty"):
             continue
         if fault["call"] == call and fault.get("times", 1) > 0:
             fault["times"] = fault.get("times", 1) - 1
@@ -190,6 +196,8 @@ class Front:
         return [content]
 
     def answer(self, environ: Any, call: str, entry: Any, fault: Any, refused: bool) -> Any:
+        if hides(call, entry["params"]):
+            return 200, [("Content-Type", "text/xml")], f"<{call[4:]}Response/>".encode()
         if fault is not None and fault.get("how", "error") != "drop-answer":
             if fault.get("how") == "drop":
                 return 503, [], b""

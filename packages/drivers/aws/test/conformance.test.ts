@@ -98,6 +98,10 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
         });
         await client.deleteTags({ Resources: [idOf(id)], Tags: Tags!.map(({ Key }) => ({ Key })) });
       },
+      async emptyList() {
+        await server.set({ faults: [{ call: "ec2.DescribeInstances", how: "empty" }] });
+        return () => server.set({ faults: [] });
+      },
       async makeForeign() {
         const one = { MinCount: 1, MaxCount: 1, InstanceType: "t3.micro" } as const;
         await client.runInstances({ ...one, ImageId: site.images[0] });

@@ -55,7 +55,8 @@ export function fakeProvider(
       async find(tag, signal, stored = null) {
         const id = idOf(stored);
         const named = id === undefined ? undefined : await cloud.get(id, signal);
-        if (named?.tag === null && cloud.status(named) !== "DELETED") return named.id;
+        const isOwn = named !== undefined && (named.tag === null || sameNode(named.tag, tag));
+        if (isOwn && cloud.status(named) !== "DELETED") return named.id;
         return (await cloud.findByTag(tag, signal))?.id;
       },
       async list(signal) {

@@ -113,6 +113,13 @@ describe("the conformance kit fails a driver that", () => {
     expect(failed.join("\n")).toMatch(/cancelled within any step/);
   });
 
+  test("takes what an empty list leaves out for gone", async () => {
+    const failed = await failuresOf((provider) =>
+      spoilt(provider, { find: (tag, signal) => provider.find(tag, signal) }),
+    );
+    expect(failed.join("\n")).toMatch(/in no list any more/);
+  });
+
   test("does not read the installation back from its tags", async () => {
     const failed = await failuresOf((provider) =>
       spoilt(provider, {

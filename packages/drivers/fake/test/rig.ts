@@ -191,6 +191,13 @@ export async function fakeRig(
       };
     },
     loseTag: async ({ id }) => cloud.loseTag(String(id)),
+    emptyList: async () => {
+      const { listAll, findByTag } = cloud;
+      cloud.listAll = async () => ({ servers: [], images: [] });
+      cloud.findByTag = async () => undefined;
+      return async () => void Object.assign(cloud, { listAll, findByTag });
+    },
+    cannot: { silence: "its cloud is in this process, and answers", quoteSecrets: "it logs in nowhere" },
     makeForeign: () => persist({ instances: 1 }),
     stop: async () => folder?.remove(),
   };

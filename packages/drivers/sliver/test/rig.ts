@@ -5,12 +5,19 @@ import {
   type PoolConfig,
   type Provider,
 } from "@nodeyard/driver";
-import type { ConformanceRig } from "@nodeyard/driver-testkit";
+import { Between, type ConformanceRig } from "@nodeyard/driver-testkit";
 import { createScanner } from "@nodeyard/keyscan";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
-import type { SliverSpecInput } from "@nodeyard/sliver-protocol";
+import {
+  readSigningKeys,
+  SliverClient,
+  type SliverSpecInput,
+  unixTransport,
+} from "@nodeyard/sliver-protocol";
 import { CAPACITY, type Machine } from "../../../../testing/slivers/index.ts";
-import { type SliverProviderConfig, sliverConfig, sliverDriver } from "../src/index.ts";
+import type { MachineAt } from "../src/config.ts";
+import { createSliverDriver } from "../src/driver.ts";
+import { type SliverProviderConfig, sliverConfig } from "../src/index.ts";
 import { isIdle, setIdle } from "../src/lending/index.ts";
 
 /** What a label takes of it where a test says nothing. */
@@ -60,10 +67,30 @@ export function providerOf(machines: readonly Machine[], label: object = {}, mor
   });
 }
 
+/** The driver, with a test between it and the managers. What is sent has the manager's method, and the machine's name as its address. */
+export function driverBehind(between: Between) {
+  const connect = ({ name, at }: MachineAt) => {
+    const transport = unixTransport((at as { socket: string }).socket);
+    return new SliverClient(async (request, signal) => {
+      const sent = { method: String(JSON.parse(request).method), url: name, headers: {}, signal };
+      const pass = async () => ({ status: 200, headers: {}, text: await transport(request, signal) });
+      return (await between.send(sent, pass)).text;
+    });
+  };
+  return createSliverDriver({ connect, readKeys: readSigningKeys });
+}
+
+export function betweenManagers(isMeant: (method: string, machine: string) => boolean): Between {
+  const makes = ({ method, url }: { method: string; url: string }) => isMeant(method, url);
+  return new Between({ makes, writes: () => false, removes: () => false, lists: () => false });
+}
+
 export async function sliverRig(machine: Machine, label: object = {}): Promise<ConformanceRig> {
   await machine.clear();
   const config = providerOf([machine], { "cpu-cap": 500, lend: "idle", ...label });
   const [pool] = config.pools as readonly [PoolConfig];
+  const between = betweenManagers((method) => method === "Deliver");
+  const driver = driverBehind(between);
   const foreign = (count: number, more: Partial<SliverSpecInput> = {}) =>
     machine.change((slivers) => {
       const name = `theirs${count}`;
@@ -72,14 +99,15 @@ export async function sliverRig(machine: Machine, label: object = {}): Promise<C
   let count = 0;
   const opened: Provider[] = [];
   return {
-    clock: systemClock,
+    clock: between.clock,
     providerName: config.name,
     pool,
     label: pool.labels.get("small") as LabelConfig,
     // Another copy of the file, which does not lend: a launcher with it would end the loans.
     async open(installation, purpose = "serve") {
       const own = purpose === "look" ? providerOf([machine], { "cpu-cap": 500 }) : config;
-      const provider = await sliverDriver.open(own, { ...contextOf(installation), purpose });
+      const context = { ...contextOf(installation), clock: between.clock, purpose };
+      const provider = await driver.open(own, context);
       opened.push(provider);
       return provider;
     },
@@ -102,6 +130,17 @@ export async function sliverRig(machine: Machine, label: object = {}): Promise<C
         rspec: { cpuGuarantee: CAPACITY.cpu, disk: 65_536 },
       })),
     breakList: () => void machine.kill(),
+    silence: between.faults().silence,
+    cannot: {
+      openElsewhere: "its ids name the machine",
+      refuse:
+        "only documents are signed, and reading needs no credential (faults.test.ts has keys that are not trusted)",
+      quoteSecrets: "it sends no secret: documents are signed, and ssh has its own key",
+      denyRemoval: "a machine takes a document or refuses it",
+      loseTag: "the tag is in the document, which has one writer",
+      emptyList:
+        "the list is the machine's own document; when it was lost, the machine says so and the list is refused",
+    },
     async stop() {
       for (const provider of opened) await provider.close();
     },

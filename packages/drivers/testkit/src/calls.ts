@@ -1,6 +1,6 @@
 import type { StepContext } from "@nodeyard/driver";
 import { DriverError, driverProblem, exceeded, providerProblem } from "@nodeyard/driver";
-import type { TestKit, With } from "./rig.ts";
+import { FAULTS, type TestKit, type With } from "./rig.ts";
 
 /** Tests of lists, amounts, errors and closing. */
 export function callTests({ test, expect }: TestKit, run: With): void {
@@ -62,12 +62,22 @@ export function callTests({ test, expect }: TestKit, run: With): void {
 /** Tests of what is the provider's fault and not the label's. */
 export function faultTests({ test, expect }: TestKit, run: With): void {
   test(
+    "each fault of a cloud is tried, or the rig says why it cannot happen",
+    run(async ({ rig }) => {
+      expect(
+        FAULTS.filter((fault) => (rig[fault] === undefined) === (rig.cannot?.[fault] === undefined)),
+      ).toEqual([]);
+    }),
+  );
+
+  test(
     "a try that is never answered ends by itself, and the machine is made once",
     run(async (bench) => {
       if (bench.rig.silence === undefined) return;
       const provider = await bench.open();
       await bench.rig.silence();
-      await bench.create(provider, "0000000001");
+      // "timeout" is the limit of the whole step: a driver without one for each try would hold the launch until then.
+      await bench.create(provider, "0000000001", null, ["transient"]);
       expect((await bench.machinesOf(provider, "0000000001")).length).toBe(1);
     }),
   );
@@ -97,6 +107,14 @@ export function lookTests({ test, expect }: TestKit, run: With): void {
     run(async (bench) => {
       const { writes, label, pool } = bench.rig;
       if (writes === undefined) return;
+      const untouched = await writes();
+      const first = await bench.open("look");
+      expect((await bench.call((signal) => first.list(signal))).filter(({ tag }) => tag !== null)).toEqual(
+        [],
+      );
+      await bench.call((signal) => first.quota(signal));
+      await bench.rig.drive(first.close());
+      expect(await writes()).toEqual(untouched);
       const serving = await bench.open();
       await bench.create(serving, "0000000001");
       await bench.rig.settle();

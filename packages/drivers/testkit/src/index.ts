@@ -1,4 +1,7 @@
 import type { Driver } from "@nodeyard/driver";
+
+export { Between } from "./between.ts";
+
 import { callTests, commonTests, faultTests, lookTests, secretTests } from "./calls.ts";
 import { inventoryTests, noLaunchTests, probeTests } from "./inventory.ts";
 import { machineTests, removalTests } from "./machines.ts";

@@ -26,10 +26,7 @@ export interface ConformanceRig {
   open(installation: string, purpose?: Purpose): Promise<Provider>;
   /** What was written in the cloud so far, by anybody: a value that differs after each write. */
   writes?(): Promise<unknown>;
-  /**
-   * Opens a provider of the same name that looks in another region, cloud, cluster or folder. Absent: the place is not tested, because the
-   * test has one only.
-   */
+  /** Opens a provider of the same name that looks in another region, cloud, cluster or folder. */
   openElsewhere?(installation: string): Promise<Provider>;
   /** Runs `work` to its end; a virtual clock must be advanced meanwhile. */
   drive<T>(work: Promise<T>): Promise<T>;
@@ -47,10 +44,14 @@ export interface ConformanceRig {
   silence?(): Promise<void>;
   /** From now on every call fails with an error that quotes what the provider logs in with. Returns those texts. */
   quoteSecrets?(): Promise<readonly string[]>;
-  /** Makes the cloud answer the next deletion of a machine that there is none, though there is. Absent: it cannot. */
+  /** Makes the cloud answer the next deletion of a machine that there is none, though there is. */
   denyRemoval?(): Promise<void>;
-  /** Removes the tag of a machine, as a person may. Absent: nobody can. */
+  /** Removes the tag of a machine, as a person may. */
   loseTag?(machine: Resource): Promise<void>;
+  /** From now on the cloud's lists have no machine, though machines are there. Returns what puts them back. */
+  emptyList?(): Promise<() => Promise<unknown>>;
+  /** Why a fault cannot happen to the driver, for each that the rig cannot make. */
+  readonly cannot?: Readonly<Partial<Record<Fault, string>>>;
   /** Makes a machine without a tag of Nodeyard. */
   makeForeign?(): Promise<void>;
   /** Makes the host of an inventory item unreachable, or reachable again. */
@@ -60,6 +61,19 @@ export interface ConformanceRig {
   /** Ends the cloud. Called once, also after a test that failed. */
   stop(): Promise<void>;
 }
+
+/** What clouds do to a driver that launches. A rig makes each, or says why it cannot happen. */
+export const FAULTS = [
+  "openElsewhere",
+  "writes",
+  "refuse",
+  "silence",
+  "quoteSecrets",
+  "denyRemoval",
+  "loseTag",
+  "emptyList",
+] as const;
+type Fault = (typeof FAULTS)[number];
 
 /** The functions of a test runner that the suite uses; those of vitest fit. */
 export interface TestKit {
@@ -76,6 +90,9 @@ export interface TestKit {
 /** Two installations that share one cloud. */
 export const INSTALLATION = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
 export const OTHER_INSTALLATION = "c2c4f8d0-3b7a-4d0e-8e0f-2a4f4f0b9e02";
+
+/** Kinds of errors after which launchers try again. */
+const TEMPORARY: readonly DriverError["kind"][] = ["transient", "timeout"];
 
 /** Wraps a test body that gets its own bench. */
 export type With = (body: (bench: Bench) => Promise<void>) => () => Promise<void>;
@@ -116,21 +133,19 @@ export class Bench {
   }
 
   /** Creates a machine in the way of the launcher, with new attempts after temporary errors. Returns the machine and the saved id. */
-  async create(provider: Provider, nodeId: string, saved: ExternalId | null = null) {
+  async create(provider: Provider, nodeId: string, saved: ExternalId | null = null, again = TEMPORARY) {
     let externalId = saved;
     const save = async (id: ExternalId) => {
       externalId = id;
     };
-    const machine = await this.persist((attempt) =>
-      this.run<Machine>((context) => provider.create(this.order(nodeId, attempt), context), externalId, save),
-    );
-    return { machine, externalId };
+    const work = (attempt: number) =>
+      this.run<Machine>((context) => provider.create(this.order(nodeId, attempt), context), externalId, save);
+    return { machine: await this.persist(work, again), externalId };
   }
 
-  async remove(provider: Provider, nodeId: string, externalId: ExternalId | null): Promise<void> {
-    await this.persist(() =>
-      this.run<void>((context) => provider.remove(this.tag(nodeId), context), externalId),
-    );
+  async remove(provider: Provider, nodeId: string, id: ExternalId | null, again = TEMPORARY): Promise<void> {
+    const work = () => this.run<void>((context) => provider.remove(this.tag(nodeId), context), id);
+    await this.persist(work, again);
   }
 
   /** A call that is not to fail; temporary errors are repeated, as launchers do. */
@@ -153,16 +168,14 @@ export class Bench {
     return this.call((signal) => provider.list(signal));
   }
 
-  /** Repeats `work` after errors of kind transient and timeout. */
-  async persist<T>(work: (attempt: number) => Promise<T>): Promise<T> {
+  /** Repeats `work` after errors of the kinds `again`. */
+  async persist<T>(work: (attempt: number) => Promise<T>, again = TEMPORARY): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await work(attempt);
       } catch (error) {
-        const again =
-          error instanceof DriverError && (error.kind === "transient" || error.kind === "timeout");
         // A bound that a cloud which fails calls at random does not reach.
-        if (!again || attempt >= 50) throw error;
+        if (!(error instanceof DriverError && again.includes(error.kind)) || attempt >= 50) throw error;
       }
     }
   }

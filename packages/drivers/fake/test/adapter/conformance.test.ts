@@ -28,8 +28,13 @@ const FAULTY: FakeKnobs = {
 
 /** The same cloud as the fake driver's, reached through an adapter of state machines. */
 async function adapterRig(knobs: FakeKnobs, resumes: boolean): Promise<FakeRig> {
-  // Whether a deletion was believed is up to an adapter's own state machine.
-  const { denyRemoval: _, ...rig } = await fakeRig(knobs);
+  const { denyRemoval: _, emptyList: __, ...rig } = await fakeRig(knobs);
+  const cannot = {
+    ...rig.cannot,
+    denyRemoval: "whether a deletion was believed is up to an adapter's own state machine",
+    emptyList:
+      "an adapter has no question but its list; deletions go by the stored id, and a launcher has its brake",
+  };
   const config = providerConfig(knobs);
   const openOn = (cloud: FakeCloud) => (installation: string) =>
     adapterDriver({
@@ -40,7 +45,7 @@ async function adapterRig(knobs: FakeKnobs, resumes: boolean): Promise<FakeRig> 
       rate: () => 50,
       mapError,
     }).open(config, contextFor(rig.clock, installation));
-  return { ...rig, open: openOn(rig.cloud), openElsewhere: openOn(rig.far) };
+  return { ...rig, cannot, open: openOn(rig.cloud), openElsewhere: openOn(rig.far) };
 }
 
 for (const [name, knobs] of Object.entries({ INSTANT, SLOW, LAGGING, FAULTY })) {

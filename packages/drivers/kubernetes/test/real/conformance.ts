@@ -7,12 +7,25 @@ let site: KubernetesSite;
 beforeAll(async () => {
   site = await KubernetesSite.start({ hasty: true });
 });
-afterAll(() => site?.stop());
+let other: Promise<KubernetesSite> | undefined;
+const elsewhere = () => {
+  other ??= KubernetesSite.start({ hasty: true, nodes: 1 });
+  return other;
+};
+afterAll(async () => {
+  await site?.stop();
+  await (await other)?.stop();
+});
 
 const kinds: readonly Kind[] = ["kubernetes", "openshift", "openshiftpods"];
 for (const kind of kinds)
-  driverConformance(`${kind}, a real control plane`, driverOn(kind, ""), () => kubernetesRig(site, kind), {
-    describe,
-    test,
-    expect,
-  });
+  driverConformance(
+    `${kind}, a real control plane`,
+    driverOn(kind, ""),
+    () => kubernetesRig(site, kind, elsewhere),
+    {
+      describe,
+      test,
+      expect,
+    },
+  );

@@ -7,11 +7,12 @@ import { openstackDriver } from "../../src/index.ts";
 /** Most of a test is waiting, so several run at once, each in a project of its own; vitest's `maxConcurrency` is as many. */
 const PROJECTS = 4;
 const idle = Array.from({ length: PROJECTS }, (_, index) => OpenstackSite.start(`conformance-${index}`));
+const elsewhere = OpenstackSite.start("conformance-elsewhere");
 
 async function setup(): Promise<ConformanceRig> {
   const site = idle.pop();
   if (site === undefined) throw new Error(`more than ${PROJECTS} tests at once`);
-  const rig = await openstackRig(site);
+  const rig = await openstackRig(site, elsewhere);
   return {
     ...rig,
     async stop() {
