@@ -33,6 +33,9 @@ const FAULTS: Readonly<Record<number, DriverErrorKind>> = {
 export function mapError(error: unknown, place: string): DriverError {
   if (error instanceof DriverError) return error;
   const code = String((error as { code?: unknown } | null)?.code ?? "");
-  const kind = error instanceof SliverFaultError ? FAULTS[error.fault] : KINDS[code];
+  // The manager's words for a document whose signature it does not trust: the keys are the provider's, and no label is at fault.
+  const isDistrusted = error instanceof SliverFaultError && /\bno key "/.test(error.message);
+  const ofFault = error instanceof SliverFaultError ? FAULTS[error.fault] : KINDS[code];
+  const kind = isDistrusted ? "access" : ofFault;
   return new DriverError(kind ?? "fatal", `${place}: ${messageOf(error)}`, { cause: error });
 }

@@ -44,6 +44,8 @@ export interface Door {
 
 /** Time limit of one delivery with all of its attempts, milliseconds. */
 const DELIVERY_MS = 30_000;
+/** Time limit of a machine's report, milliseconds: a manager has it at hand, and ssh connects within 10 s or gives up. */
+const STATUS_MS = 12_000;
 /** Longer than the half minute that a manager delays the answer to Watch, milliseconds. */
 const WATCH_MS = 45_000;
 
@@ -109,9 +111,10 @@ export class SliverHost {
     return report;
   }
 
-  /** The present report of a machine that takes our documents. Rejects as `open`, but writes nothing. */
-  async usable(signal: AbortSignal): Promise<NodeReport> {
+  /** The present report of a machine that takes our documents. Rejects as `open`, but writes nothing. `look` sees any other's, too. */
+  async usable(signal: AbortSignal, look: (report: NodeReport) => void = () => {}): Promise<NodeReport> {
     const report = await this.status(signal);
+    look(report);
     const taken = this.taken(report);
     if (taken !== undefined) throw taken;
     return report;
@@ -125,10 +128,12 @@ export class SliverHost {
     return appliedEpoch > epoch ? new SliverFencedError(name, epoch, appliedEpoch, writer) : undefined;
   }
 
-  /** The present report. Throws "configuration" when another machine answers at the address. */
+  /** The present report. Throws "configuration" when another machine answers at the address. A machine without an answer is unreachable. */
   async status(signal: AbortSignal): Promise<NodeReport> {
-    const { name, client } = this.#options;
-    const report = await client.status(signal);
+    const { name, client, clock } = this.#options;
+    const late = () => new SliverUnreachableError(`${name} did not answer within ${STATUS_MS} ms`);
+    using limit = deadline(clock, STATUS_MS, late, signal);
+    const report = await abortable(client.status(limit.signal), limit.signal);
     this.#capacity = report.capacity;
     if (report.node === name) return report;
     throw new DriverError(

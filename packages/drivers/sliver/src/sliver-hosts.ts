@@ -27,6 +27,8 @@ export interface Seen {
 /** The machine of a sliver. Call `placed` when the machine has taken or refused its document. */
 export interface Placed {
   readonly host: SliverHost;
+  /** Of a sliver that is there already. */
+  readonly generation?: number;
   placed(): void;
 }
 
@@ -98,14 +100,24 @@ export class SliverHosts {
   }
 
   /**
-   * Chooses the machine with the most free capacity. The sliver counts there until `placed` is called. Throws "quota" when it fits on
-   * none of those that answer.
+   * Chooses the machine that has the sliver already, else the one with the most free capacity. The sliver counts there until `placed` is
+   * called. Throws "quota" when it fits on none of those that answer. A machine that does not answer is not waited for: a sliver is written
+   * into a document only after its id was saved, and with an id nothing is chosen.
    */
   async choose(name: string, need: Resources, signal: AbortSignal): Promise<Placed> {
     // Before the machines are asked: what is placed while they answer is in none of the reports.
     const look = this.#placing.begin();
     try {
-      const seen = await this.seen(signal);
+      let begun: { readonly host: SliverHost; readonly generation: number } | undefined;
+      const seen = await this.#answering(
+        (host) =>
+          host.usable(signal, (report) => {
+            const there = complete(report).slivers.find((one) => one.name === name);
+            if (there !== undefined) begun = { host, generation: there.generation };
+          }),
+        signal,
+      );
+      if (begun !== undefined) return { ...begun, ...this.place(begun.host, name, need) };
       let best: { readonly host: SliverHost; readonly share: number } | undefined;
       for (const { host, report } of seen) {
         const share = freeShare(capacityOf(report), this.#placing.used(report, look), need);

@@ -172,10 +172,9 @@ async function choose(
   // A stored id of another sliver is that of an earlier launch of the same node.
   const known = placeOf(stored);
   // The machine that an earlier call chose is kept: it may have taken the document although its answer was lost.
-  const place = known?.name === name ? known : await hosts.find(name, signal);
-  if (place !== undefined) return { place, ...hosts.place(hosts.get(place.machine), name, need) };
-  const { host, placed } = await hosts.choose(name, need, signal);
-  return { place: { machine: host.name, name, generation: Math.floor(now() / 1000) }, host, placed };
+  if (known?.name === name) return { place: known, ...hosts.place(hosts.get(known.machine), name, need) };
+  const { host, placed, generation = Math.floor(now() / 1000) } = await hosts.choose(name, need, signal);
+  return { place: { machine: host.name, name, generation }, host, placed };
 }
 
 /** Throws when the machine took the document but refused this sliver. */
