@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { type KubeFiles, type PluginCommand, resolveAccess } from "../src/client/index.ts";
+import { thisHost } from "../src/index.ts";
 
 const { signal } = new AbortController();
 const b64 = (text: string) => Buffer.from(text).toString("base64");
@@ -98,6 +99,16 @@ test("a plugin's output is never in an error", async () => {
   const { around } = host({ [PATH]: config({ exec: { command: "login" } }) }, { answer: "secret-token" });
   const error = await resolveAccess(null, around, signal).catch((thrown: Error) => thrown.message);
   expect(error).toBe("the credential plugin login failed: its answer is not JSON");
+});
+
+test("a plugin that is not installed gives its hint, and a file that does not exist its path", async () => {
+  const exec = { command: "nodeyard-no-such-plugin", installHint: "Get it from example.org." };
+  const { around } = host({ [PATH]: config({ exec }) });
+  await expect(resolveAccess(null, { ...around, run: thisHost.files.run }, signal)).rejects.toThrow(
+    "nodeyard-no-such-plugin failed: it is not installed. Get it from example.org.",
+  );
+  const { around: other } = host({ [PATH]: config({}) }, { env: { KUBECONFIG: "/srv/kube" } });
+  await expect(resolveAccess(null, other, signal)).rejects.toThrow("there is no kubeconfig /srv/kube");
 });
 
 test("in a cluster, where there is no kubeconfig; with one that lacks the context it is an error", async () => {

@@ -68,6 +68,7 @@ interface User {
     readonly args?: readonly string[] | null;
     readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
     readonly provideClusterInfo?: boolean;
+    readonly installHint?: string;
   };
 }
 
@@ -99,7 +100,7 @@ export async function resolveAccess(
     const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = "443" } = files.env;
     if (host !== undefined && context === null) return inCluster(files, host, port);
     throw new KubeConfigError(
-      "there is no kubeconfig, and this is no pod of a cluster; write ~/.kube/config, or name one in KUBECONFIG",
+      `there is no kubeconfig ${files.env.KUBECONFIG || "~/.kube/config"}, and this is no pod of a cluster; write it, or name another in KUBECONFIG`,
     );
   }
   const wanted = context ?? configs.map(({ config }) => config["current-context"]).find(Boolean);
@@ -271,7 +272,7 @@ async function pluginStatus(
   files: KubeFiles,
   signal: AbortSignal,
 ): Promise<PluginStatus> {
-  const { command = "", args, env, provideClusterInfo } = exec!;
+  const { command = "", args, env, provideClusterInfo, installHint = "" } = exec!;
   const apiVersion = exec!.apiVersion ?? "client.authentication.k8s.io/v1";
   const info = {
     server: cluster.server,
@@ -292,6 +293,7 @@ async function pluginStatus(
     signal.throwIfAborted();
     // The output of the plugin is not quoted, since it may contain the token.
     const why = error instanceof SyntaxError ? "its answer is not JSON" : messageOf(error);
-    throw new KubeConfigError(`the credential plugin ${command} failed: ${why}`, { cause: error });
+    const hint = why === "ENOENT" ? `it is not installed. ${installHint}`.trim() : why;
+    throw new KubeConfigError(`the credential plugin ${command} failed: ${hint}`, { cause: error });
   }
 }
