@@ -128,7 +128,7 @@ function leftProviders(
     .filter(([provider]) => provider !== "" && !known.has(provider))
     .map(([provider, count]) => {
       const cause = `${count} ${count === 1 ? "node is" : "nodes are"} left of it`;
-      return state(standingFact("provider", provider, "degraded", "provider.left", { cause }));
+      return state(standingFact("provider", provider, "failing", "provider.left", { cause }));
     });
 }
 

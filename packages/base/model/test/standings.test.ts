@@ -115,7 +115,7 @@ describe("one standing from what members report", () => {
       },
     );
     expect(of("provider/gone")).toMatchObject({
-      state: "degraded",
+      state: "failing",
       code: "provider.left",
       cause: "2 nodes are left of it",
     });
