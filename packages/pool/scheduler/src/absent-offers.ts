@@ -1,5 +1,4 @@
-import type { RegisteredPool } from "./registry.ts";
-import type { OpeningPool } from "./types.ts";
+import type { OpeningPool, RegisteredPool } from "./types.ts";
 
 /**
  * How long a request waits for an offer that is not registered, milliseconds: enough for a launcher's restart, a host's reboot, and a

@@ -1,15 +1,16 @@
 import { wantQuota } from "./capacity.ts";
 import { hostVerdict } from "./explain.ts";
 import { quotaKey, tries } from "./gates.ts";
-import { onTenantTook } from "./hosts.ts";
+import { onTenantTook } from "./host-changes.ts";
 import { waitForImage } from "./images.ts";
 import { triesOfferings, waitForOffering } from "./offerings.ts";
 import { type Plan, planFor, reuseAll, YIELD_MS } from "./plan.ts";
+import type { PoolState } from "./pool-state.ts";
 import { decline, isInert } from "./requests.ts";
 import { planSlot } from "./slots.ts";
-import { clearVerdict, type PoolState, type State, setVerdict, type Turn } from "./state.ts";
+import { clearVerdict, type State, setVerdict, type Turn } from "./state.ts";
 import type { PlannedNode } from "./types.ts";
-import { zoneKey } from "./usage.ts";
+import { zoneKey } from "./used.ts";
 import {
   dirtyProvider,
   enqueue,

@@ -3,9 +3,10 @@ import { MIN_READY } from "@nodeyard/model";
 import { defined } from "@nodeyard/runtime";
 import { heldBy, quotaKey } from "./gates.ts";
 import { type Nodeset, total } from "./nodeset.ts";
-import type { Blocked, PoolState, Scope, State, Turn } from "./state.ts";
+import type { Blocked, PoolState, Scope } from "./pool-state.ts";
+import type { State, Turn } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
-import { unreadableFacts, usedOfPool, usedOfProvider, usedOfTenant } from "./usage.ts";
+import { unreadableFacts, usedOfPool, usedOfProvider, usedOfTenant } from "./used.ts";
 import { compareWaiting, type Waiting } from "./waits.ts";
 
 /** How often the cloud's quota is read while a request waits for it, milliseconds. */

@@ -1,6 +1,7 @@
 import type { RequestRecord } from "@nodeyard/model";
+import type { PoolState } from "./pool-state.ts";
 import { inertProviders } from "./requests.ts";
-import type { PoolState, State } from "./state.ts";
+import type { State } from "./state.ts";
 import type { Verdict } from "./types.ts";
 import type { Waiting } from "./waits.ts";
 

@@ -4,9 +4,10 @@ import type { NodeEntry } from "@nodeyard/view";
 import { quotaOf } from "./capacity.ts";
 import { type Amounts, type Course, play, type Return, type Turn } from "./course.ts";
 import { counted, total } from "./nodeset.ts";
-import type { PoolState, State } from "./state.ts";
+import type { PoolState } from "./pool-state.ts";
+import type { State } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
-import { usedOfPool, usedOfProvider } from "./usage.ts";
+import { usedOfPool, usedOfProvider } from "./used.ts";
 import { compareWaiting, type Waiting } from "./waits.ts";
 
 /** How long things took lately, milliseconds, in no order; empty: not known. */

@@ -12,7 +12,7 @@ export {
   together,
 } from "./failure-rule.ts";
 export { type Durations, unknownReasons } from "./forecast.ts";
-export type { Failures } from "./gates.ts";
+export type { Failures } from "./gate-table.ts";
 export { REAPED } from "./node-due.ts";
 export { type Outlook, outlookCodes, outlooksOf, outlooksOfLabel } from "./outlook.ts";
 export { elsewhereOf, isElsewhere } from "./place.ts";
@@ -22,4 +22,4 @@ export { closedBecause, freeSlots, type PlannedSlot } from "./slot-index.ts";
 export { slotLabelOf } from "./slots.ts";
 export { createState, type State } from "./state.ts";
 export * from "./types.ts";
-export { poolUse, providerUse } from "./usage.ts";
+export { poolUse, providerUse } from "./used.ts";

@@ -1,26 +1,10 @@
 import { labelKey, offeringKey, subjectOf } from "@nodeyard/model";
 import type { NodeEntry } from "@nodeyard/view";
 import { hasPlace, isTrusted, newTally, places } from "./failure-rule.ts";
-import { type Failures, heldBy, judgeAgain, noteFailures, tries } from "./gates.ts";
-import type { SortedQueues } from "./sorted-queues.ts";
+import type { Failures } from "./gate-table.ts";
+import { heldBy, judgeAgain, noteFailures, tries } from "./gates.ts";
 import type { State, Turn } from "./state.ts";
 import type { LaunchWanted } from "./types.ts";
-import type { Waits } from "./waits.ts";
-
-/** `id` is the node's, by which lines are ordered: the oldest node comes first. */
-type WaitingLaunch = LaunchWanted & { readonly id: string };
-
-/** Launches of nodes whose records are `building`, and that have not begun. */
-export interface Launches {
-  /** By label: launches that wait for the result of those in progress, the oldest node first. */
-  readonly waits: Waits<WaitingLaunch>;
-  /** The same by node. */
-  readonly waiting: Map<string, WaitingLaunch>;
-  /** By label: ids of the nodes that this or another launcher is making, in ascending order. */
-  readonly making: SortedQueues<string>;
-  /** The labels that each of these counts for. */
-  readonly made: Map<string, readonly string[]>;
-}
 
 /**
  * A node is to be launched: it begins, waits for launches of its label that are under way, or is given up with a reason, after which

@@ -2,7 +2,7 @@ import { imageOf } from "./images.ts";
 import { isClosed } from "./offerings.ts";
 import { isElsewhere } from "./place.ts";
 import type { State, Turn } from "./state.ts";
-import { usedOfPool } from "./usage.ts";
+import { usedOfPool } from "./used.ts";
 
 /** Requests for one label written at once, at most: the rest follows when these are under way. */
 const BATCH = 32;

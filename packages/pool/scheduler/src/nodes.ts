@@ -1,13 +1,13 @@
 import { MIN_READY, type NodeState } from "@nodeyard/model";
 import { type NodeEntry, poolKey } from "@nodeyard/view";
 import { quotaFreed } from "./gates.ts";
-import { hostLeft, hostThere, offerHost, onTenantTook } from "./hosts.ts";
+import { hostLeft, hostThere, offerHost, onTenantTook } from "./host-changes.ts";
 import { indexMaking } from "./launches.ts";
 import { dueAt, forgetDue, noteState } from "./node-due.ts";
 import { oneInstance } from "./nodeset.ts";
 import { isElsewhere } from "./place.ts";
 import type { State, Turn } from "./state.ts";
-import { zoneKey } from "./usage.ts";
+import { zoneKey } from "./used.ts";
 import { dirtyProvider, wakeForLabels, wakeHeldUp, wakeTenant } from "./waiting.ts";
 
 /** States of nodes that are being deleted or will be: their capacity becomes free without any action of the scheduler. */

@@ -2,7 +2,7 @@ import { add, type Resources } from "@nodeyard/driver";
 import { openZones } from "./offerings.ts";
 import type { State } from "./state.ts";
 import type { LocalPool, PlannedNode } from "./types.ts";
-import { leastLoaded } from "./usage.ts";
+import { leastLoaded } from "./used.ts";
 import type { Waiting } from "./waits.ts";
 
 export const oneInstance: Resources = { instances: 1 };

@@ -1,8 +1,8 @@
 import { MIN_READY, offeringKey } from "@nodeyard/model";
 import { heldBy, keysOf, tries, waitForGate } from "./gates.ts";
-import type { RegisteredPool } from "./registry.ts";
-import type { PoolState, State, Turn } from "./state.ts";
-import type { LocalPool, VerdictCode } from "./types.ts";
+import type { PoolState } from "./pool-state.ts";
+import type { State, Turn } from "./state.ts";
+import type { LocalPool, RegisteredPool, VerdictCode } from "./types.ts";
 import { parkForLabel } from "./waiting.ts";
 import type { Waiting } from "./waits.ts";
 

@@ -3,8 +3,9 @@ import type { RequestEntry } from "@nodeyard/view";
 import { hostVerdict } from "./explain.ts";
 import { type Durations, type Forecast, forecast } from "./forecast.ts";
 import { type Plan, planFor, YIELD_MS } from "./plan.ts";
+import type { PoolState } from "./pool-state.ts";
 import { isInert } from "./requests.ts";
-import { type PoolState, type State, type Turn, treeTimeOf } from "./state.ts";
+import { type State, type Turn, treeTimeOf } from "./state.ts";
 import type { VerdictCode } from "./types.ts";
 import { type Line, labelLine, type Waiting } from "./waits.ts";
 

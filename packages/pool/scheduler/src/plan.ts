@@ -4,10 +4,10 @@ import { type NoRoom, type OverTenant, overTenant, roomFor } from "./capacity.ts
 import { missingImage } from "./images.ts";
 import { chooseNodes, counted, inOneZone, total } from "./nodeset.ts";
 import { type ClosedEverywhere, type ClosedOffering, closedFor, maySoon } from "./offerings.ts";
-import type { RegisteredPool } from "./registry.ts";
+import type { PoolState } from "./pool-state.ts";
 import { isInert } from "./requests.ts";
-import type { PoolState, State } from "./state.ts";
-import type { LocalPool, PlannedNode, VerdictCode } from "./types.ts";
+import type { State } from "./state.ts";
+import type { LocalPool, PlannedNode, RegisteredPool, VerdictCode } from "./types.ts";
 import type { Waiting } from "./waits.ts";
 
 /** What a pool can do for a request at this moment. */

@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Resources } from "@nodeyard/driver";
 import { quotaFreed } from "./gates.ts";
-import { Hosts, offerHost } from "./hosts.ts";
+import { offerHost } from "./host-changes.ts";
+import { Hosts } from "./hosts.ts";
 import { Inventory } from "./inventory.ts";
 import { onFailureRule } from "./launches.ts";
 import { PoolQueue } from "./pool-queue.ts";
+import type { PoolState } from "./pool-state.ts";
 import { onSlotPolicy } from "./slots.ts";
-import type { PoolState, State, Turn } from "./state.ts";
+import type { State, Turn } from "./state.ts";
 import type { LocalPool, LocalProvider, Policy } from "./types.ts";
 import { recountUnreadable } from "./unreadable.ts";
 import { dirtyProvider, recheckAll } from "./waiting.ts";

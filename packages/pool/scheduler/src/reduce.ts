@@ -1,7 +1,7 @@
 import { allocate, lookAtNewcomers } from "./allocate.ts";
 import { isQuotaWanted, keepPlace } from "./capacity.ts";
 import { onGateDue, onQuotaRefused, triedBy } from "./gates.ts";
-import { onHostDue } from "./hosts.ts";
+import { onHostDue } from "./host-changes.ts";
 import { onBuilders, onImageDue, wakeForImage } from "./images.ts";
 import {
   onFailuresKnown,
@@ -13,10 +13,11 @@ import {
 import { keepReady } from "./min-ready.ts";
 import { noteLeaving, onNode, reconsider, reconsiderAges, wakeFreed } from "./nodes.ts";
 import { onPolicy } from "./policy.ts";
+import type { PoolState } from "./pool-state.ts";
 import type { RegistryChange } from "./registry.ts";
 import { classify, forget, onRequest } from "./requests.ts";
 import { forgetSlots, onBacking, onSlotLeft, onSlotLost, onSlotWanted, serveSlots } from "./slots.ts";
-import { type PoolState, type State, setVerdict, type Turn } from "./state.ts";
+import { type State, setVerdict, type Turn } from "./state.ts";
 import type { TimerKind } from "./timers.ts";
 import type { Output, SchedulerEvent } from "./types.ts";
 import { onUnreadable } from "./unreadable.ts";

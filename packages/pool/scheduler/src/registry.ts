@@ -1,17 +1,6 @@
 import type { ComponentEntry } from "@nodeyard/view";
 import type { AbsentOffers } from "./absent-offers.ts";
-
-/** A registered launcher pool, ours or another's. */
-export interface RegisteredPool {
-  /** Of its component: `pool/<name of the znode>`. */
-  readonly key: string;
-  readonly id: string;
-  readonly provider: string;
-  readonly labels: ReadonlySet<string>;
-  readonly priority: number;
-  /** The head of its queue waits for room. */
-  readonly paused: boolean;
-}
+import type { RegisteredPool } from "./types.ts";
 
 /** What a registration changed: who offers what, or only which of them goes first. */
 export type RegistryChange = "offer" | "standing";

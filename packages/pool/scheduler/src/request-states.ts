@@ -1,5 +1,5 @@
 import type { RequestEntry } from "@nodeyard/view";
-import type { PutBack } from "./state.ts";
+import type { PutBack } from "./pool-state.ts";
 import type { Verdict } from "./types.ts";
 import type { Waiting } from "./waits.ts";
 

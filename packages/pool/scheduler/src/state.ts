@@ -1,58 +1,19 @@
-import type { Resources } from "@nodeyard/driver";
 import type { NodeFields } from "@nodeyard/model";
 import { compareText, StoredTimes } from "@nodeyard/runtime";
 import type { ImageFacts, NodeEntry } from "@nodeyard/view";
 import { AbsentOffers } from "./absent-offers.ts";
 import { failureRule } from "./failure-rule.ts";
-import type { Gates } from "./gates.ts";
-import type { Hosts } from "./hosts.ts";
+import type { Gates } from "./gate-table.ts";
 import { Idle } from "./idle.ts";
-import type { Inventory } from "./inventory.ts";
-import type { Launches } from "./launches.ts";
-import type { PoolQueue } from "./pool-queue.ts";
+import type { PoolState } from "./pool-state.ts";
 import { Registry } from "./registry.ts";
 import { RequestStates } from "./request-states.ts";
 import { Slots } from "./slot-index.ts";
 import { SortedQueues } from "./sorted-queues.ts";
 import { Timers } from "./timers.ts";
-import type { Action, LocalPool, Policy, VerdictCode } from "./types.ts";
+import type { Action, LaunchWanted, Policy, VerdictCode } from "./types.ts";
 import { Leaving, Usage } from "./usage.ts";
-import { compareWaiting, type Waiting, Waits } from "./waits.ts";
-
-/** What capacity is counted in: the pool's limits, the provider's quota, launches at once. */
-export type Scope = "pool" | "provider" | "launching";
-
-/** The head of a queue that waits for capacity. */
-export interface Blocked {
-  readonly id: string;
-  readonly waiting: Waiting;
-  /** The amounts that its launches need. */
-  readonly need: Resources;
-  readonly launches: number;
-  /** The limits that leave too little room for it. */
-  readonly scopes: ReadonlySet<Scope>;
-}
-
-/** What the scheduler knows of a pool of this launcher. */
-export interface PoolState {
-  policy: LocalPool;
-  /** Requests this pool could serve and would look at now, in order. */
-  readonly queue: PoolQueue<Waiting>;
-  /** Requests that joined the queue behind a blocked head and have not been looked at yet. */
-  readonly fresh: Set<Waiting>;
-  /** Requests that came back into the queue because a node of these labels became idle. If they do not use it, the next in line may. */
-  readonly woken: Map<Waiting, readonly string[]>;
-  /** The head of the queue, while it waits for capacity; requests behind it may only take what does not delay it. */
-  blocked: Blocked | undefined;
-  paused: boolean;
-  /** Idle hosts of a pool without launches, and the requests that wait for them. */
-  readonly inventory: Inventory<Waiting>;
-  /** All hosts of a pool without launches. */
-  readonly hosts: Hosts<Waiting>;
-}
-
-/** A request that its pool tries again after a pause; until then the pool reserves room for it. */
-export type PutBack = { readonly policy: LocalPool; readonly blocked: Blocked };
+import { compareWaiting, Waits } from "./waits.ts";
 
 /** Work that events have left for a turn, done within the turn's budget. */
 interface Todo {
@@ -82,6 +43,21 @@ export interface MinReady {
   readonly short: Map<string, number>;
   /** Labels that lack ready nodes and that no pool of ours can launch now: looked at again when a pool has more room. */
   readonly heldUp: Set<string>;
+}
+
+/** `id` is the node's, by which lines are ordered: the oldest node comes first. */
+type WaitingLaunch = LaunchWanted & { readonly id: string };
+
+/** Launches of nodes whose records are `building`, and that have not begun. */
+export interface Launches {
+  /** By label: launches that wait for the result of those in progress, the oldest node first. */
+  readonly waits: Waits<WaitingLaunch>;
+  /** The same by node. */
+  readonly waiting: Map<string, WaitingLaunch>;
+  /** By label: ids of the nodes that this or another launcher is making, in ascending order. */
+  readonly making: SortedQueues<string>;
+  /** The labels that each of these counts for. */
+  readonly made: Map<string, readonly string[]>;
 }
 
 /** The state of the scheduler. Only `reduce` changes it, and no other code keeps parts of it. */

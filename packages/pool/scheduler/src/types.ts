@@ -2,7 +2,7 @@ import type { Place, Resources, SlotSettings } from "@nodeyard/driver";
 import type { NodeFields, Offering, SlotPlace } from "@nodeyard/model";
 import type { BackingFacts, ComponentEntry, ImageFacts, NodeEntry, RequestEntry } from "@nodeyard/view";
 import type { FailureRule } from "./failure-rule.ts";
-import type { Failures } from "./gates.ts";
+import type { Failures } from "./gate-table.ts";
 import type { PlannedSlot } from "./slot-index.ts";
 
 /** One pool of this launcher, as the scheduler needs it. */
@@ -61,6 +61,18 @@ export interface LabelPolicy {
   readonly minReady: number;
   /** Milliseconds; Infinity: never too old. */
   readonly maxReadyAgeMs: number;
+}
+
+/** A registered launcher pool, ours or another's. */
+export interface RegisteredPool {
+  /** Of its component: `pool/<name of the znode>`. */
+  readonly key: string;
+  readonly id: string;
+  readonly provider: string;
+  readonly labels: ReadonlySet<string>;
+  readonly priority: number;
+  /** The head of its queue waits for room. */
+  readonly paused: boolean;
 }
 
 /** A pool of a provider that the configuration has and that is not open, or not with that configuration. */

@@ -4,7 +4,7 @@ import { poolKey } from "@nodeyard/view";
 import { wakeFreed } from "./nodes.ts";
 import type { State } from "./state.ts";
 import type { SchedulerEvent } from "./types.ts";
-import { ANYBODY, ANYWHERE } from "./usage.ts";
+import { ANYBODY, ANYWHERE } from "./used.ts";
 
 type Known = Partial<NodeFields>;
 

@@ -1,6 +1,7 @@
 import { add, exceeded, type Resources } from "@nodeyard/driver";
-import type { PoolState, State } from "./state.ts";
-import { usedOfTenant } from "./usage.ts";
+import type { PoolState } from "./pool-state.ts";
+import type { State } from "./state.ts";
+import { usedOfTenant } from "./used.ts";
 import { labelLine, type Topic, type Waiting } from "./waits.ts";
 
 /** How requests come into the queues and lines, and how they leave: the only code that touches more than one of these at once. */
