@@ -1,5 +1,6 @@
 import { Broken } from "./broken.ts";
-import { type Change, isLauncher, type Rule } from "./rule.ts";
+import type { Change } from "./replay.ts";
+import { isLauncher, type Rule } from "./rule.ts";
 
 /** What the check itself records of a request. */
 interface RequestMemory {

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import { mayGo, type NodeState, type RequestState } from "@nodeyard/model";
 import { Broken } from "./broken.ts";
 import { DURABLE } from "./locks.ts";
-import type { Replay } from "./replay.ts";
-import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
+import type { Change, Replay } from "./replay.ts";
+import { isLauncher, type Rule, stateOf } from "./rule.ts";
 
 /** Rule 1: a record is written only by the holder of its lock, and its state follows the model's table. */
 export class Changes implements Rule {

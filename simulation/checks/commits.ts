@@ -1,6 +1,7 @@
 import type { AppliedWrite } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
-import type { Change, Rule } from "./rule.ts";
+import type { Change } from "./replay.ts";
+import type { Rule } from "./rule.ts";
 
 const REQUEST = /^\/nodepool\/requests\/([^/]+)$/;
 

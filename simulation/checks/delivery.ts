@@ -1,7 +1,7 @@
 import type { AppliedWrite } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
-import type { Replay } from "./replay.ts";
-import { type Change, type Rule, stateOf } from "./rule.ts";
+import type { Change, Replay } from "./replay.ts";
+import { type Rule, stateOf } from "./rule.ts";
 
 /**
  * A contender of a process that only looks whether a lock is free is gone after this long, milliseconds: at worst after a session's end.

@@ -1,7 +1,7 @@
 import type { AppliedWrite } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
-import type { Moment, Replay } from "./replay.ts";
-import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
+import type { Change, Moment, Replay } from "./replay.ts";
+import { isLauncher, type Rule, stateOf } from "./rule.ts";
 import { LATE_MS, passed, saidAt } from "./time.ts";
 
 interface Held {

@@ -1,7 +1,7 @@
 import type { AppliedWrite } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
-import type { Replay } from "./replay.ts";
-import type { Change, Rule } from "./rule.ts";
+import type { Change, Replay } from "./replay.ts";
+import type { Rule } from "./rule.ts";
 
 const UPLOAD = /^\/nodepool\/images\/[^/]+\/builds\/[^/]+\/providers\/[^/]+\/images\/\d{10}$/;
 /** A launch may be in flight when its image is deleted: calls are late by at most this, milliseconds. */

@@ -12,9 +12,9 @@ import { Machines } from "./machines.ts";
 import { MinReady } from "./min-ready.ts";
 import { Order } from "./order.ts";
 import { Registry } from "./registry.ts";
-import { Replay, type Znode } from "./replay.ts";
+import { type Change, Replay, type Znode } from "./replay.ts";
 import { HostsRest } from "./rest.ts";
-import { type Change, type Rule, stateOf } from "./rule.ts";
+import { type Rule, stateOf } from "./rule.ts";
 import { Slots } from "./slots.ts";
 import { type Promised, Usable } from "./usable.ts";
 

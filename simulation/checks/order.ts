@@ -1,5 +1,6 @@
 import { Broken } from "./broken.ts";
-import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
+import type { Change } from "./replay.ts";
+import { isLauncher, type Rule, stateOf } from "./rule.ts";
 
 /**
  * How many later requests may be served while an earlier one waits, by how many nodes they want. A few may be: launchers see paths at

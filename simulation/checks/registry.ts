@@ -1,7 +1,7 @@
 import type { AppliedWrite } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
-import type { Replay } from "./replay.ts";
-import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
+import type { Change, Replay } from "./replay.ts";
+import { isLauncher, type Rule, stateOf } from "./rule.ts";
 
 interface Pool {
   readonly session: bigint;

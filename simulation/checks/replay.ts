@@ -2,13 +2,25 @@ import { isDeepStrictEqual } from "node:util";
 import { nodeStates, requestStates } from "@nodeyard/model";
 import type { AppliedWrite, Op } from "@nodeyard/tree";
 import { DURABLE, isUser, Locks } from "./locks.ts";
-import type { Change } from "./rule.ts";
 
 export interface Znode {
   readonly data: Record<string, unknown>;
   readonly version: number;
   /** The record was overwritten with unreadable text: `data` is what it said before, which continues to count. */
   readonly damaged?: true;
+}
+
+/** A record that one operation of a write created, changed or deleted. */
+export interface Change {
+  readonly id: string;
+  /** Undefined: the operation created it. */
+  readonly before: Znode | undefined;
+  /** Undefined: the operation deleted it. */
+  readonly after: Znode | undefined;
+  readonly op: Exclude<Op, { op: "check" }>;
+  readonly write: AppliedWrite;
+  /** Whether the client held the record's lock before the write. */
+  readonly held: boolean;
 }
 
 /** A moment by both clocks, milliseconds: the tree's may be set back or forward, the other never jumps. */

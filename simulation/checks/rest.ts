@@ -1,7 +1,7 @@
 import type { AppliedWrite } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
-import type { Replay } from "./replay.ts";
-import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
+import type { Change, Replay } from "./replay.ts";
+import { isLauncher, type Rule, stateOf } from "./rule.ts";
 
 /** How long a static host is not offered after its user's session was lost (rule 1), milliseconds. */
 const REST_MS = 60_000;

@@ -1,19 +1,6 @@
-import type { AppliedWrite, Op } from "@nodeyard/tree";
+import type { AppliedWrite } from "@nodeyard/tree";
 import type { Effect } from "./effect.ts";
-import type { Replay, Znode } from "./replay.ts";
-
-/** A record that one operation of a write created, changed or deleted. */
-export interface Change {
-  readonly id: string;
-  /** Undefined: the operation created it. */
-  readonly before: Znode | undefined;
-  /** Undefined: the operation deleted it. */
-  readonly after: Znode | undefined;
-  readonly op: Exclude<Op, { op: "check" }>;
-  readonly write: AppliedWrite;
-  /** Whether the client held the record's lock before the write. */
-  readonly held: boolean;
-}
+import type { Change, Replay } from "./replay.ts";
 
 /**
  * A rule that must always hold. Each method throws `Broken` if it does not; the replay shows the tree at the present change, without later

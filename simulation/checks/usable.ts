@@ -1,5 +1,6 @@
 import { Broken } from "./broken.ts";
-import { type Change, isLauncher, type Rule, stateOf } from "./rule.ts";
+import type { Change } from "./replay.ts";
+import { isLauncher, type Rule, stateOf } from "./rule.ts";
 
 /** Attributes of every ready record of a label or provider; a function checks a value. */
 export type Promised = Readonly<Record<string, unknown>>;

@@ -11,40 +11,22 @@ import {
 type Graph = ReadonlyMap<string, readonly string[]>;
 
 /**
- * No cycle of imports that exist at run time; cycles that only types close are allowed inside one folder. A file that
- * takes part in a cycle can be read, tested and loaded only together with all the others. Files that all reach one another are judged
- * as a whole: every import from one folder to another among them is part of a cycle, however many shorter ones there are.
+ * No cycle of imports, those of types included: files of a cycle can be read, tested and moved only together. Of files that all reach one
+ * another the shortest cycle is named; when that one is gone, the next.
  */
 export function checkCycles(workspace: Workspace): Finding[] {
-  const values = graphOf(workspace, false);
-  const all = graphOf(workspace, true);
-  const atRunTime = circlesOf(values);
-  const known = new Set(atRunTime.flat());
-  const wide = circlesOf(all).flatMap(
-    (files) =>
-      crossing(
-        all,
-        files.filter((path) => !known.has(path)),
-      ) ?? [],
-  );
-  return [
-    ...atRunTime.map((files) => finding(shortestWay(values, files[0]!, files[0]!)!, "imports form a cycle")),
-    ...wide.map(([from, to]) =>
-      finding([from, ...shortestWay(all, to, from)!], "imports of types form a cycle across folders"),
-    ),
-  ];
+  const graph = graphOf(workspace);
+  return circlesOf(graph).map((files) => {
+    const way = shortestWay(graph, files[0]!, files[0]!)!;
+    const message = `imports form a cycle: ${way.join(" -> ")} -> ${way[0]}`;
+    return { rule: "cycle", severity: "error", path: way[0]!, message };
+  });
 }
 
-function finding(files: readonly string[], what: string): Finding {
-  const message = `${what}: ${files.join(" -> ")} -> ${files[0]}`;
-  return { rule: "cycle", severity: "error", path: files[0]!, message };
-}
-
-function graphOf(workspace: Workspace, withTypes: boolean): Graph {
+function graphOf(workspace: Workspace): Graph {
   const known = new Set(workspace.files.map((file) => file.path));
   const edges = (file: SourceFile) =>
     file.imports
-      .filter((one) => withTypes || !one.typeOnly)
       .map((one) =>
         isRelative(one.specifier) ? resolveRelative(file, one.specifier) : doorOf(workspace, one.specifier),
       )
@@ -74,15 +56,6 @@ function circlesOf(graph: Graph): string[][] {
     if (circle.length > 1 || graph.get(start)!.includes(start)) circles.push(circle);
   }
   return circles;
-}
-
-/** The first import from one folder to another between files of a cycle. */
-function crossing(graph: Graph, files: readonly string[]): [from: string, to: string][] {
-  const inside = new Set(files);
-  for (const from of files)
-    for (const to of graph.get(from)!)
-      if (inside.has(to) && posix.dirname(from) !== posix.dirname(to)) return [[from, to]];
-  return [];
 }
 
 /** The shortest path of files from `start` to `end`; `end` is left out. */

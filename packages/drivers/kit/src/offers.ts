@@ -1,5 +1,4 @@
 import type { LabelConfig, PoolConfig } from "./config/compiled.ts";
-import type { Machine } from "./contract.ts";
 import type { Resources } from "./resources.ts";
 import type { Step, StepContext } from "./run-steps.ts";
 import type { ExternalId, ImageTag, Tag } from "./tags.ts";
@@ -164,7 +163,7 @@ export interface Handover {
    * Called after `ready`, within the same half minute, for machines whose `access` expires: returns a new one, which is recorded before the
    * node is delivered. Undefined: the present one stays valid.
    */
-  access?(tag: Tag, context: StepContext): Promise<Machine["access"]>;
+  access?(tag: Tag, context: StepContext): Promise<Readonly<Record<string, unknown>> | undefined>;
   /**
    * Called about every minute, for machines that do other work while no client uses them, because a node can return from a
    * request to the free nodes without a call. `uses` reads from the tree, at the time of its call, how nodes are used; nodes of

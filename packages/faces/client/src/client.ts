@@ -5,7 +5,8 @@ import { type EventQuery, follow, type YardEvent } from "./events.ts";
 import { type Operations, type Problem, ROUTES } from "./generated/operations.ts";
 import { acquire, type Lease, type LeaseWish } from "./lease.ts";
 import {
-  type Given,
+  type Arguments,
+  type CallOptions,
   isRepeatable,
   type ListId,
   type OperationId,
@@ -15,16 +16,6 @@ import {
   type RowOf,
   targetOf,
 } from "./operation.ts";
-
-/** Options of one call. */
-export interface CallOptions {
-  /** Aborts the call, which then rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
-  /** Milliseconds for the call with all its repetitions. */
-  readonly timeoutMs?: number;
-  /** Idempotency-Key for operations that have one. Without it the client makes one per call, so its repetitions have the same key. */
-  readonly key?: string;
-}
 
 /** Dependencies of a client; `connect` provides them. */
 export interface ClientParts {
@@ -38,11 +29,6 @@ export interface ClientParts {
   readonly token: string | undefined;
   readonly timeoutMs: number;
 }
-
-type Arguments<Id extends OperationId> =
-  object extends Given<Id>
-    ? [given?: Given<Id>, options?: CallOptions]
-    : [given: Given<Id>, options?: CallOptions];
 
 /** Most attempts of one call. */
 const TRIES = 6;

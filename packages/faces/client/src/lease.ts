@@ -1,8 +1,14 @@
 import { type Clock, defined, messageOf, type Timer } from "@nodeyard/runtime";
-import type { Client } from "./client.ts";
 import { CallRefused, LeaseFailed, LeaseLost } from "./errors.ts";
+import type { EventQuery, YardEvent } from "./events.ts";
 import type { Operations } from "./generated/operations.ts";
-import type { Reply } from "./operation.ts";
+import type { Arguments, CallOptions, OperationId, Reply } from "./operation.ts";
+
+/** What a lease needs of a client. */
+interface Calls {
+  call<Id extends OperationId>(id: Id, ...rest: Arguments<Id>): Promise<Reply<Id>>;
+  events(query: EventQuery, options: Pick<CallOptions, "signal">): AsyncGenerator<YardEvent, void, undefined>;
+}
 
 /** A lease as the API shows it. */
 export type LeaseRow = Reply<"get_leases">;
@@ -25,7 +31,7 @@ export class Lease implements AsyncDisposable {
   readonly signal: AbortSignal;
   /** Verdict at the end of the scope (`await using`). */
   verdict: Verdict = "ok";
-  readonly #client: Client;
+  readonly #client: Calls;
   readonly #clock: Clock;
   readonly #lost = new AbortController();
   readonly #ready = Promise.withResolvers<void>();
@@ -37,7 +43,7 @@ export class Lease implements AsyncDisposable {
   #answeredAt: number;
   #ended: Promise<void> | undefined;
 
-  constructor(client: Client, clock: Clock, row: LeaseRow, asked: number) {
+  constructor(client: Calls, clock: Clock, row: LeaseRow, asked: number) {
     this.#client = client;
     this.#clock = clock;
     this.#row = row;
@@ -194,7 +200,7 @@ function isGone(error: unknown): boolean {
 
 /** Requests nodes and resolves when they are ready. */
 export async function acquire(
-  client: Client,
+  client: Calls,
   clock: Clock,
   wish: LeaseWish,
   { signal, key }: { readonly signal?: AbortSignal; readonly key?: string },

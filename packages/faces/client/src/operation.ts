@@ -15,6 +15,22 @@ export type Given<Id extends OperationId> = {
   readonly [K in Part as IsOptional<Of<Id, K>> extends true ? K : never]?: Of<Id, K>;
 };
 
+/** Options of one call. */
+export interface CallOptions {
+  /** Aborts the call, which then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds for the call with all its repetitions. */
+  readonly timeoutMs?: number;
+  /** Idempotency-Key for operations that have one. Without it the client makes one per call, so its repetitions have the same key. */
+  readonly key?: string;
+}
+
+/** Parts and options of a call. */
+export type Arguments<Id extends OperationId> =
+  object extends Given<Id>
+    ? [given?: Given<Id>, options?: CallOptions]
+    : [given: Given<Id>, options?: CallOptions];
+
 /** The body of the answer of an operation. */
 export type Reply<Id extends OperationId> = Operations[Id]["reply"];
 

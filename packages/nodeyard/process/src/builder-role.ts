@@ -11,7 +11,8 @@ import type { LiveWork } from "@nodeyard/telemetry";
 import { VERSION } from "@nodeyard/telemetry/machine";
 import type { View } from "@nodeyard/view";
 import { openImagesFolder } from "./images-folder.ts";
-import { type Role, type RoleParts, treeReadiness } from "./role.ts";
+import { type Role, treeReadiness } from "./role.ts";
+import type { RoleParts } from "./role-parts.ts";
 import { stackDump } from "./stack-dump.ts";
 
 /** Milliseconds between two lines about the progress of a build or upload in the log. */

@@ -9,11 +9,13 @@ import { Drivers } from "./driver-registry.ts";
 import { makeStateFolder } from "./edge/files.ts";
 import { loadModule } from "./edge/load-module.ts";
 import { ProcessError } from "./errors.ts";
+import { followConfig } from "./follow-config.ts";
 import { Front, type FrontWish, listenAddresses } from "./front.ts";
 import { LauncherRole } from "./launcher-role.ts";
-import { followConfig, logFindings, openConfig } from "./open-config.ts";
+import { logFindings, openConfig } from "./open-config.ts";
 import { openTree } from "./open-tree.ts";
-import type { Role, RoleParts } from "./role.ts";
+import type { Role } from "./role.ts";
+import type { RoleParts } from "./role-parts.ts";
 import type { Stoppable } from "./until-stopped.ts";
 
 /**

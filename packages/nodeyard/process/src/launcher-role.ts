@@ -28,7 +28,8 @@ import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.
 import { makeStateFolder } from "./edge/files.ts";
 import { planConfig } from "./edge/plan-config.ts";
 import { launcherConfig } from "./open-config.ts";
-import { type Role, type RoleParts, treeReadiness } from "./role.ts";
+import { type Role, treeReadiness } from "./role.ts";
+import type { RoleParts } from "./role-parts.ts";
 import { stackDump } from "./stack-dump.ts";
 import { type Answers, type SurveyOf, surveyRows } from "./surveys.ts";
 

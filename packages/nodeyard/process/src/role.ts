@@ -1,28 +1,13 @@
 import type { Audit, ConfigPlan, Known, Readiness, Work } from "@nodeyard/api";
-import type { Config, ConfigFiles } from "@nodeyard/config";
+import type { Config } from "@nodeyard/config";
 import type { StatsdSample } from "@nodeyard/legacy";
 import type { Gauge, HistoryPoint } from "@nodeyard/metrics";
 import type { BuildLogPart, BuildLogRange, LauncherUse, ProviderMachines } from "@nodeyard/operations";
 import type { Row } from "@nodeyard/operations/listing";
-import type { ProcessLog } from "@nodeyard/telemetry";
 import type { Machine } from "@nodeyard/telemetry/machine";
 import type { Tree } from "@nodeyard/tree";
-import type { Drivers } from "./driver-registry.ts";
-import type { Front } from "./front.ts";
 import { whyAway } from "./open-tree.ts";
 import type { Answers, SurveyOf } from "./surveys.ts";
-
-/** What a role is started with: the process has opened it, and closes it after the role. A role opens only its own files. */
-export interface RoleParts {
-  readonly machine: Machine;
-  readonly tree: Tree;
-  readonly config: Config;
-  /** Where the configuration was read. */
-  readonly files: ConfigFiles;
-  readonly drivers: Drivers;
-  readonly log: ProcessLog;
-  readonly front: Front;
-}
 
 /**
  * A launcher or a builder that runs in a process and reports its health and figures. The front asks it for each request, so all
@@ -63,7 +48,13 @@ export interface Role {
 }
 
 /** Whether the process may act on the tree now: the session is connected, and has been confirmed within its time. */
-export function treeReadiness({ tree, machine }: Pick<RoleParts, "tree" | "machine">): Readiness {
+export function treeReadiness({
+  tree,
+  machine,
+}: {
+  readonly tree: Tree;
+  readonly machine: Machine;
+}): Readiness {
   const session = tree.session();
   const { state, trustedUntil } = session;
   if (state !== "connected")

@@ -16,9 +16,10 @@ import { backupsOf } from "./edge/backups.ts";
 import { makeStateFolder } from "./edge/files.ts";
 import { loadModule } from "./edge/load-module.ts";
 import { ProcessError } from "./errors.ts";
+import { followConfig } from "./follow-config.ts";
 import { Front, type FrontWish, listenAddresses } from "./front.ts";
 import { LauncherRole } from "./launcher-role.ts";
-import { followConfig, logFindings, openConfig } from "./open-config.ts";
+import { logFindings, openConfig } from "./open-config.ts";
 import { writesTo } from "./open-tree.ts";
 
 /** What `nodeyard up` is given. The configuration must name no ZooKeeper. */

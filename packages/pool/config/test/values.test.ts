@@ -26,9 +26,9 @@ interface Rule {
 }
 
 /** The rules of a table, and of the tables inside of it. `at`: keys and, for lists, 0. */
-function rulesOf(section: Section<unknown>, at: Path = []): Rule[] {
+function rulesOf(section: Pick<Section<unknown>, "table">, at: Path = []): Rule[] {
   return Object.entries(section.table).flatMap(([key, { parts }]): Rule[] => {
-    if (parts.group !== undefined) return rulesOf({ table: parts.group } as Section<unknown>, at);
+    if (parts.group !== undefined) return rulesOf({ table: parts.group }, at);
     const path = [...at, key];
     const { like, keys, all, instead } = parts.about;
     const type = kindOf(parts.schema);
@@ -121,9 +121,9 @@ const ANY_NUMBER = new Set([
   ...["ends-in-error", "delete-fails", "refused", "delete-leaves-record"],
 ]);
 
-function unbounded(section: Section<unknown>): string[] {
+function unbounded(section: Pick<Section<unknown>, "table">): string[] {
   return Object.entries(section.table).flatMap(([key, { parts }]) => {
-    if (parts.group !== undefined) return unbounded({ table: parts.group } as Section<unknown>);
+    if (parts.group !== undefined) return unbounded({ table: parts.group });
     const takes = (value: unknown) => parts.schema.safeParse(value).success;
     const isUnbounded = takes(5) && takes(-1) && !takes("x") && parts.about.like === undefined;
     const own = isUnbounded && parts.isUnread !== true ? [key] : [];

@@ -16,7 +16,7 @@ import { Ledgers } from "./limits/ledger.ts";
 import { Loop } from "./loop.ts";
 import { Deletions } from "./nodes/deletions.ts";
 import type { RequestHandles } from "./nodes/handles.ts";
-import { SlotAnswers } from "./nodes/slots.ts";
+import { SlotAnswers } from "./nodes/slot-answers.ts";
 import type { LauncherConfig, LauncherOptions } from "./options.ts";
 import { SliverMachines } from "./providers/machines.ts";
 import { Serving } from "./providers/serving.ts";

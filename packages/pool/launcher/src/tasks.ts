@@ -6,8 +6,9 @@ import { FailedTries } from "./failed-tries.ts";
 import type { Deletions } from "./nodes/deletions.ts";
 import type { RequestHandles } from "./nodes/handles.ts";
 import { deallocateNode } from "./nodes/node-lock.ts";
+import type { Handled } from "./requests/finish.ts";
 import { resetLost } from "./requests/finish.ts";
-import { type Handled, handleDecline, handleRequest } from "./requests/handler.ts";
+import { handleDecline, handleRequest } from "./requests/handler.ts";
 
 /** Most nodes of one provider that are deleted at the same time. Thousands may be returned together, and each deletion holds memory. */
 const DELETING = 256;

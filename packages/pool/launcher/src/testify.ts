@@ -4,7 +4,7 @@ import { costOf, decodeLease, leaseIdOf, leasePath, type NodeRecord, placeOf } f
 import { type Durations, isElsewhere, type Outlook, type Verdict } from "@nodeyard/scheduler";
 import { type History, noHistory, type Subject } from "@nodeyard/telemetry";
 import { type NodeEntry, poolKey, type RequestEntry, type View } from "@nodeyard/view";
-import type { StepUnderWay } from "./nodes/step-trace.ts";
+import type { StepUnderWay } from "./nodes/handles.ts";
 import { sumOf } from "./providers/prices.ts";
 import type { ClosedProvider } from "./providers/served.ts";
 import type { Timings } from "./timings.ts";

@@ -2,7 +2,8 @@ import type { Step } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { Live, memoryJournal } from "@nodeyard/telemetry";
 import { describe, expect, test } from "vitest";
-import { StepTrace, type StepUnderWay } from "../src/nodes/step-trace.ts";
+import type { StepUnderWay } from "../src/nodes/handles.ts";
+import { StepTrace } from "../src/nodes/step-trace.ts";
 import { fakeProvider, launcherConfig, type Member, World } from "./rules/world.ts";
 
 const reported = ({ journal }: Pick<Member, "journal">, node: string) =>

@@ -1,9 +1,16 @@
 import { decodeStandings, STANDINGS, type Standing, type StandingReport, standingsOf } from "@nodeyard/model";
-import type { ViewEvent } from "./entries.ts";
-import type { View } from "./view.ts";
+import type { ComponentEntry, OwnEntry, ViewEvent } from "./entries.ts";
+import type { ImageTable } from "./image-table.ts";
+import type { NodeTable } from "./node-table.ts";
 
 /** What the standings of a view follow from. */
-type Facts = Pick<View, "own" | "components" | "nodes" | "images" | "complete">;
+interface Facts {
+  readonly own: ReadonlyMap<string, OwnEntry>;
+  readonly components: ReadonlyMap<string, ComponentEntry>;
+  readonly nodes: NodeTable;
+  readonly images: ImageTable;
+  readonly complete: boolean;
+}
 
 /** How everything stands, judged again at each event that may change it, and kept in between. */
 export class StandingTable {

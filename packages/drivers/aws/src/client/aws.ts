@@ -9,7 +9,7 @@ import { abortable, messageOf } from "@nodeyard/driver";
 import type { sdk } from "../edge/sdk.ts";
 import type { Of } from "./calls.ts";
 import { codeOf } from "./errors.ts";
-import { Login } from "./login.ts";
+import { Login, type Place } from "./login.ts";
 import { addPace, callSignal, type PaceContext } from "./pace.ts";
 
 /** Attempts of one call, with the first. The SDK waits between them, and each attempt takes a turn at the rate limit. */
@@ -21,31 +21,6 @@ const CONNECT_MS = 10_000;
 const TRY_MS = 30_000;
 /** The same for services that are sent the data of images. */
 const DATA_TRY_MS = 120_000;
-
-/** Endpoint and credentials of calls. */
-export interface Place {
-  /** Null: the region of the profile or the environment. */
-  readonly region: string | null;
-  /** Another endpoint with its own credentials, for tests. */
-  readonly client?: { readonly endpoint: string; readonly credentials: () => Promise<AwsCredentials> };
-  /**
-   * Null: the SDK's credential chain (environment, files, container, instance). Assumed roles and web identities come from the profile or
-   * the chain.
-   */
-  readonly profile: string | null;
-  /** Keys in variables, which sign although the profile has some. */
-  readonly keysOfEnvironment?: boolean;
-  /** Time limit of an attempt, milliseconds, for tests. */
-  readonly tryMs?: number;
-}
-
-/** Credentials that sign requests. */
-export interface AwsCredentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string;
-  readonly expiration?: Date;
-}
 
 /** Second argument of each SDK call: `ec2.describeInstances({}, to)`. The signal ends the attempt in progress. */
 export interface To {

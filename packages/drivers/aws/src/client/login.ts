@@ -1,7 +1,31 @@
 import { DriverError, keepSecret, RenewedValue } from "@nodeyard/driver";
 import type { sdk } from "../edge/sdk.ts";
-import type { AwsCredentials, Place } from "./aws.ts";
 import type { PaceContext } from "./pace.ts";
+
+/** Endpoint and credentials of calls. */
+export interface Place {
+  /** Null: the region of the profile or the environment. */
+  readonly region: string | null;
+  /** Another endpoint with its own credentials, for tests. */
+  readonly client?: { readonly endpoint: string; readonly credentials: () => Promise<AwsCredentials> };
+  /**
+   * Null: the SDK's credential chain (environment, files, container, instance). Assumed roles and web identities come from the profile or
+   * the chain.
+   */
+  readonly profile: string | null;
+  /** Keys in variables, which sign although the profile has some. */
+  readonly keysOfEnvironment?: boolean;
+  /** Time limit of an attempt, milliseconds, for tests. */
+  readonly tryMs?: number;
+}
+
+/** Credentials that sign requests. */
+export interface AwsCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+  readonly expiration?: Date;
+}
 
 /** Time limit of finding credentials, milliseconds: a plugin or another service may be asked. */
 const LOAD_MS = 60_000;

@@ -2,7 +2,6 @@ import { keepSecret } from "@nodeyard/runtime";
 import type { z } from "zod";
 import { type Grammar, shownValue } from "./grammar.ts";
 import type { Reader } from "./reader.ts";
-import type { Section } from "./section.ts";
 import { isMapping } from "./vocabulary.ts";
 
 type Path = readonly (string | number)[];
@@ -47,6 +46,8 @@ export interface Note {
   readonly message: string;
 }
 
+type Fields = Readonly<Record<string, Field<unknown, string | undefined>>>;
+
 interface Parts<T, Name> {
   /** What the validator accepts, with the description for the reference page. */
   readonly schema: z.ZodType;
@@ -58,9 +59,9 @@ interface Parts<T, Name> {
   /** The loader ignores the key. */
   readonly isUnread?: boolean;
   /** The keys of the mapping, or of each mapping of the list. */
-  readonly inside?: Section<unknown> | undefined;
+  readonly inside?: { readonly table: Fields } | undefined;
   /** For a group: the keys, which are in the same mapping. */
-  readonly group?: Readonly<Record<string, Field<unknown, string | undefined>>> | undefined;
+  readonly group?: Fields | undefined;
 }
 
 /**

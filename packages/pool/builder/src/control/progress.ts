@@ -1,7 +1,7 @@
 import type { ImageWork } from "@nodeyard/asking";
 import type { Clock } from "@nodeyard/runtime";
 import { logPath } from "../core/files.ts";
-import type { BuilderContext } from "./context.ts";
+import type { Disk } from "../runs/disk.ts";
 
 /** Of a log of a build that failed, for people. */
 const [LAST_LINES, MOST_CHARACTERS] = [10, 300] as const;
@@ -76,7 +76,7 @@ function saidIn(tail: string): readonly string[] {
 
 /** Where the log of a build is on this host, and the last lines of it that say something; undefined: it is not here. */
 export async function endOfLog(
-  { disk, settings }: Pick<BuilderContext, "disk" | "settings">,
+  { disk, settings }: { readonly disk: Disk; readonly settings: { readonly logDir: string } },
   image: string,
   build: string,
 ): Promise<{ readonly log: string; readonly lines: readonly string[] } | undefined> {

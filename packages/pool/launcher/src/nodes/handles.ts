@@ -5,8 +5,22 @@ import type { OpenProvider, ServingPool } from "../handles.ts";
 import type { HeldRequest, RecordHandles } from "../held-records.ts";
 import type { Launches } from "../launches.ts";
 import type { Timings } from "../timings.ts";
-import type { SlotAnswers } from "./slots.ts";
-import type { StepUnderWay } from "./step-trace.ts";
+import type { SlotAnswers } from "./slot-answers.ts";
+
+/** A step in progress; `began` is tree time, milliseconds. Shown by `explain` while the step runs. */
+export interface StepUnderWay extends TraceSubject {
+  readonly step: string;
+  readonly began: number;
+}
+
+/** Whose steps they are; these facts stand in every event. */
+export interface TraceSubject {
+  readonly node: string;
+  /** The kind of work that the step belongs to. */
+  readonly of: "launch" | "clean-up" | "delete";
+  /** 1 for the first. */
+  readonly attempt: number;
+}
 
 /** For what makes and unmakes nodes. */
 export interface NodeHandles extends RecordHandles {

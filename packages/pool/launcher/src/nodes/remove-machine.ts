@@ -3,9 +3,9 @@ import { DriverError, runSteps, type StepContext } from "@nodeyard/driver";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import type { OpenProvider } from "../handles.ts";
 import type { HeldNode } from "../held-records.ts";
-import type { NodeHandles } from "./handles.ts";
+import type { NodeHandles, TraceSubject } from "./handles.ts";
 import { removeFromSlot } from "./slots.ts";
-import { StepTrace, type TraceSubject } from "./step-trace.ts";
+import { StepTrace } from "./step-trace.ts";
 import { tagOf } from "./tag.ts";
 
 /** One attempt to delete, at most, milliseconds (docs/contract/launcher.md, "Attempts and deletions"). */

@@ -25,7 +25,7 @@ import {
   withPrice,
 } from "@nodeyard/model";
 import { backoff, sleep } from "@nodeyard/runtime";
-import type { Action, PlannedSlot, SchedulerEvent } from "@nodeyard/scheduler";
+import type { PlannedSlot } from "@nodeyard/scheduler";
 import { isRefused } from "@nodeyard/tree";
 import { agrees, type SlotClaim } from "@nodeyard/view";
 import type { OpenProvider } from "../handles.ts";
@@ -35,69 +35,6 @@ import type { LaunchHandles, NodeHandles } from "./handles.ts";
 
 /** One commit to the tree, at most, milliseconds. */
 const CLAIM_MS = 60_000;
-
-/**
- * Slots that launches wait for, and the scheduler's answers. One launch waits per node. Who gets which slot is the scheduler's
- * decision; this only carries question and answer.
- */
-export class SlotAnswers {
-  readonly #push: (event: SchedulerEvent) => void;
-  /** By node id. */
-  readonly #waiting = new Map<string, PromiseWithResolvers<PlannedSlot>>();
-
-  constructor(push: (event: SchedulerEvent) => void) {
-    this.#push = push;
-  }
-
-  /**
-   * Resolves with the slot that the scheduler chose. Rejects with DriverError when there will be no slot, with FenceLost when no request
-   * wants the node any more, or with the signal's reason.
-   */
-  async next(
-    want: {
-      readonly request: string;
-      readonly node: string;
-      readonly provider: string;
-      readonly label: string;
-    },
-    signal: AbortSignal,
-  ): Promise<PlannedSlot> {
-    signal.throwIfAborted();
-    const { node } = want;
-    const answer = Promise.withResolvers<PlannedSlot>();
-    const end = () => {
-      if (this.#waiting.delete(node)) this.#push({ type: "slot-left", node });
-      answer.reject(signal.reason);
-    };
-    this.#waiting.set(node, answer);
-    this.#push({ type: "slot-wanted", ...want });
-    signal.addEventListener("abort", end, { once: true });
-    try {
-      return await answer.promise;
-    } finally {
-      signal.removeEventListener("abort", end);
-    }
-  }
-
-  /** Called with the scheduler's answer: a slot, or why there will be none. The launch may have ended meanwhile. */
-  take(action: Extract<Action, { type: "slot" }>): void {
-    const answer = this.#waiting.get(action.node);
-    this.#waiting.delete(action.node);
-    if (action.slot !== undefined) {
-      // The launch has ended between the choice and now.
-      if (answer === undefined) this.lost(action.slot);
-      else answer.resolve(action.slot);
-    } else {
-      const { why, gone } = action.refused;
-      answer?.reject(gone ? new FenceLost(why) : new DriverError("transient", why));
-    }
-  }
-
-  /** A slot that was chosen is not claimed. */
-  lost({ backing, slot }: SlotPlace): void {
-    this.#push({ type: "slot-lost", place: { backing, slot } });
-  }
-}
 
 /**
  * The steps of a launch that needs a slot: first the claim of a slot, then the steps of the driver. Driver errors and FenceLost pass

@@ -2,25 +2,10 @@ import type { NodeRecord } from "@nodeyard/model";
 import { defined } from "@nodeyard/runtime";
 import type { LiveTask } from "@nodeyard/telemetry";
 import { treeNow } from "@nodeyard/tree";
-import type { NodeHandles } from "./handles.ts";
+import type { NodeHandles, TraceSubject } from "./handles.ts";
 
 /** Steps of one try that are reported, at most: the rest is counted. */
 const MOST = 64;
-
-/** A step in progress; `began` is tree time, milliseconds. Shown by `explain` while the step runs. */
-export interface StepUnderWay extends TraceSubject {
-  readonly step: string;
-  readonly began: number;
-}
-
-/** Whose steps they are; these facts stand in every event. */
-export interface TraceSubject {
-  readonly node: string;
-  /** The kind of work that the step belongs to. */
-  readonly of: "launch" | "clean-up" | "delete";
-  /** 1 for the first. */
-  readonly attempt: number;
-}
 
 type TraceContext = Pick<NodeHandles, "clock" | "tree" | "journal" | "live" | "stepsUnderWay">;
 

@@ -5,7 +5,23 @@ import type { HeldNode, HeldRequest, RecordHandles } from "../held-records.ts";
 import type { RequestHandles } from "../nodes/handles.ts";
 import { lockNode } from "../nodes/node-lock.ts";
 import { lockRequest } from "./accept.ts";
-import type { Handled } from "./handler.ts";
+
+/** How the work on a request ended. "replan": it is `requested` again and will be planned after a pause. */
+export type Handled =
+  | "fulfilled"
+  /** This pool declined; other registered pools may still serve it. */
+  | "declined"
+  /** It was declined, and no registered pool is left. */
+  | "failed"
+  | "replan"
+  /** Another client has its lock, or it cannot be decided yet; nothing was written. */
+  | "busy"
+  /** It is not what the plan was made for any more; the view's next event says what it is. */
+  | "changed"
+  /** Its requestor has deleted it. */
+  | "vanished"
+  /** The lock or the connection was lost on the way: a write may or may not have been applied. */
+  | "lost";
 
 /** The operation that gives a lock back as part of a commit. */
 const unlock = (held: { readonly held: { readonly contender: string } }): Op => ({

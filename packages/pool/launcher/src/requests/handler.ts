@@ -13,24 +13,7 @@ import { createNode } from "../nodes/create-node.ts";
 import type { RequestHandles } from "../nodes/handles.ts";
 import { launchNode } from "../nodes/launch.ts";
 import { lockAndAccept, lockRequest } from "./accept.ts";
-import { decline, everyoneDeclined, fulfil, putBack, releaseNodes } from "./finish.ts";
-
-/** How the work on a request ended. "replan": it is `requested` again and will be planned after a pause. */
-export type Handled =
-  | "fulfilled"
-  /** This pool declined; other registered pools may still serve it. */
-  | "declined"
-  /** It was declined, and no registered pool is left. */
-  | "failed"
-  | "replan"
-  /** Another client has its lock, or it cannot be decided yet; nothing was written. */
-  | "busy"
-  /** It is not what the plan was made for any more; the view's next event says what it is. */
-  | "changed"
-  /** Its requestor has deleted it. */
-  | "vanished"
-  /** The lock or the connection was lost on the way: a write may or may not have been applied. */
-  | "lost";
+import { decline, everyoneDeclined, fulfil, type Handled, putBack, releaseNodes } from "./finish.ts";
 
 /** How one node of a nodeset ended. "taken": there is no node, and another plan may find one. */
 type NodeOutcome = {

@@ -1,5 +1,4 @@
 import type { Delegation, KeySet, Loan, Refusal, Rspec, SliverSpec } from "@nodeyard/sliver-protocol";
-import type { Traffic } from "./traffic.ts";
 
 /**
  * Orders documents. Signed documents have the epoch of their writer and an increasing number. Documents of PLC have epoch 0 and their
@@ -55,6 +54,21 @@ export interface Given {
   readonly tags?: Readonly<Record<string, string>>;
   /** Tags of PLC that Nodeyard does not use, unchanged. */
   readonly attributes?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The traffic of a sliver in its day, which begins when it is first seen and lasts 24 hours (docs/contract/slivers.md, "Daily traffic").
+ */
+export interface Traffic {
+  /** The generation to which the day belongs: the next client of a name starts a new day. 0 for documents without generations. */
+  readonly generation: number;
+  /** Seconds since the Unix epoch. */
+  readonly began: number;
+  /** Bytes sent, up to the time when the interface's counter was `counter`. */
+  readonly used: number;
+  /** Number of the interface. Each start makes a new one, whose counter is 0. */
+  readonly cable: number;
+  readonly counter: number;
 }
 
 /**

@@ -1,20 +1,6 @@
 import type { Rspec } from "@nodeyard/sliver-protocol";
 import type { Limits } from "./limits.ts";
-
-/**
- * The traffic of a sliver in its day, which begins when it is first seen and lasts 24 hours (docs/contract/slivers.md, "Daily traffic").
- */
-export interface Traffic {
-  /** The generation to which the day belongs: the next client of a name starts a new day. 0 for documents without generations. */
-  readonly generation: number;
-  /** Seconds since the Unix epoch. */
-  readonly began: number;
-  /** Bytes sent, up to the time when the interface's counter was `counter`. */
-  readonly used: number;
-  /** Number of the interface. Each start makes a new one, whose counter is 0. */
-  readonly cable: number;
-  readonly counter: number;
-}
+import type { Traffic } from "./record.ts";
 
 /** Seconds. */
 export const DAY = 86_400;

@@ -2,8 +2,17 @@ import { defined } from "@nodeyard/runtime";
 import { CONTROL_USER, type KeySet, NODE_ID } from "@nodeyard/sliver-protocol";
 import { EnrolError } from "../errors.ts";
 import { packagesOf } from "../isolation/edge/run.ts";
-import type { Part } from "./plan.ts";
 import type { EnrolSettings } from "./settings.ts";
+
+/** A part that the machine must have, with the facts by which it is checked. */
+export type Part =
+  | { readonly kind: "packages"; readonly names: readonly string[] }
+  /** Programs are copied from the folder in which they were unpacked. */
+  | { readonly kind: "programs"; readonly path: string; readonly from: string }
+  | { readonly kind: "user"; readonly name: string }
+  | { readonly kind: "folder"; readonly path: string; readonly mode: number }
+  | { readonly kind: "file"; readonly path: string; readonly mode: number; readonly text: string }
+  | { readonly kind: "link"; readonly path: string; readonly to: string };
 
 /** Paths and names of a sliver host. All files belong to root and are outside of home folders; names begin with `nodeyard`. */
 export const LAYOUT = {

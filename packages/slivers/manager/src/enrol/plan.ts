@@ -1,16 +1,6 @@
 import { CONTROL_USER } from "@nodeyard/sliver-protocol";
 import { EnrolError } from "../errors.ts";
-import { LAYOUT, REMOVED_LAST } from "./parts.ts";
-
-/** A part that the machine must have, with the facts by which it is checked. */
-export type Part =
-  | { readonly kind: "packages"; readonly names: readonly string[] }
-  /** Programs are copied from the folder in which they were unpacked. */
-  | { readonly kind: "programs"; readonly path: string; readonly from: string }
-  | { readonly kind: "user"; readonly name: string }
-  | { readonly kind: "folder"; readonly path: string; readonly mode: number }
-  | { readonly kind: "file"; readonly path: string; readonly mode: number; readonly text: string }
-  | { readonly kind: "link"; readonly path: string; readonly to: string };
+import { LAYOUT, type Part, REMOVED_LAST } from "./parts.ts";
 
 /** The present state of the machine's parts. */
 export interface Found {

@@ -19,9 +19,8 @@ import type { BackEnd } from "../isolation/contract.ts";
 import { Executor, type Outcome } from "../isolation/executor.ts";
 import type { Store } from "../store/store.ts";
 import { type Change, Mutations } from "./mutations.ts";
-import { Restarts, Retries, SpacedStarts } from "./pauses.ts";
+import { LongOperations, Restarts, Retries, SpacedStarts } from "./pauses.ts";
 import { spansOf } from "./traces.ts";
-import { LongOperations } from "./waits.ts";
 
 /** Log of the manager. A message is one line. */
 export interface ManagerLog {

@@ -155,3 +155,21 @@ export class SpacedStarts {
     return Math.min(...this.#times.values());
   }
 }
+
+/** Milliseconds after which an operation on a file is told as one that waits. */
+const LONG = 30_000;
+
+/** Finds operations that wait from how many are under way at each look. Times are monotonic milliseconds. */
+export class LongOperations {
+  /** At n: since when more than n have been under way at every look. */
+  readonly #since: number[] = [];
+
+  see(underWay: number, now: number): void {
+    this.#since.length = Math.min(this.#since.length, underWay);
+    while (this.#since.length < underWay) this.#since.push(now);
+  }
+
+  count(now: number): number {
+    return this.#since.filter((since) => now - since >= LONG).length;
+  }
+}

@@ -2,24 +2,6 @@ import { messageOf } from "@nodeyard/runtime";
 import { NotYetError } from "../errors.ts";
 import type { Manager } from "./manager.ts";
 
-/** Milliseconds after which an operation on a file is told as one that waits. */
-const LONG = 30_000;
-
-/** Finds operations that wait from how many are under way at each look. Times are monotonic milliseconds. */
-export class LongOperations {
-  /** At n: since when more than n have been under way at every look. */
-  readonly #since: number[] = [];
-
-  see(underWay: number, now: number): void {
-    this.#since.length = Math.min(this.#since.length, underWay);
-    while (this.#since.length < underWay) this.#since.push(now);
-  }
-
-  count(now: number): number {
-    return this.#since.filter((since) => now - since >= LONG).length;
-  }
-}
-
 /**
  * Resolves when the machine is as the records want this incarnation. Rejects with NotYetError when one of its steps fails, or after `ms`.
  * The request itself stays in effect.

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { messageOf } from "@nodeyard/runtime";
 import { POLICIES } from "../core/profiles.ts";
+import type { Traffic } from "../core/record.ts";
 import { EMPTY_STATE, type SliverRecord, type State } from "../core/record.ts";
-import type { Traffic } from "../core/traffic.ts";
 import { ForeignStoreError, NewerStoreError, StoreWriteError } from "../errors.ts";
 import { inTurn } from "../in-turn.ts";
 

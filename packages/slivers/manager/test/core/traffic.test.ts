@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { POLICIES } from "../../src/core/profiles.ts";
-import { countAll, countTraffic, DAY, dailyRates, type Traffic } from "../../src/core/traffic.ts";
+import type { Traffic } from "../../src/core/record.ts";
+import { countAll, countTraffic, DAY, dailyRates } from "../../src/core/traffic.ts";
 
 /** Of the 2.0 line: 10,800,000,000 bytes a day, from 9/10 of it at the rate that is left. */
 const rspec = POLICIES.v2.defaults;

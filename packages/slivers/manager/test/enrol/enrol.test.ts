@@ -7,8 +7,9 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/daemon/config.ts";
 import { ownId } from "../../src/daemon/edge/own-id.ts";
+import type { Part } from "../../src/enrol/parts.ts";
 import { LAYOUT, partsOf, sliverdJson, sshdConfig, systemdUnit } from "../../src/enrol/parts.ts";
-import { type Found, type Part, planEnrolment } from "../../src/enrol/plan.ts";
+import { type Found, planEnrolment } from "../../src/enrol/plan.ts";
 import { checkSameLauncher, parseSettings } from "../../src/enrol/settings.ts";
 
 const NOW = 1_700_000_000;

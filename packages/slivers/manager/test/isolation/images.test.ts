@@ -11,7 +11,7 @@ import {
   IMAGE_NAME,
 } from "../../src/isolation/storage/edge/archives.ts";
 import { ImageNames } from "../../src/isolation/storage/edge/image-names.ts";
-import { imagesInUse, readOwnData, readSubvolumes } from "../../src/isolation/storage/edge/subvolumes.ts";
+import { imagesInUse, readOwnData, readSubvolumes } from "../../src/isolation/storage/edge/subvolume-list.ts";
 
 const digest = (letter: string) => letter.repeat(64);
 const LIST = `ID 257 gen 10 top level 5 parent_uuid -                                    uuid 0d2f-1 path images/${digest("a")}

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { EnrolError } from "../../errors.ts";
 import { syncPath, writeAtomic } from "../../isolation/edge/files.ts";
 import { run } from "../../isolation/edge/run.ts";
-import type { Part } from "../plan.ts";
+import type { Part } from "../parts.ts";
 import { hasProgram } from "./look.ts";
 
 /** The name of a bundle: its version, and a digest of its programs and its runtime. */

@@ -1,7 +1,8 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import type { Part } from "../parts.ts";
 import { LAYOUT } from "../parts.ts";
-import type { Found, Part } from "../plan.ts";
+import type { Found } from "../plan.ts";
 
 /** Where root's programs are, also when a login has a shorter path. */
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { CommandError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
 import type { QuotaTools } from "../quota-groups.ts";
-import type { ListedSubvolume } from "./subvolumes.ts";
+import type { ListedSubvolume } from "./subvolume-list.ts";
 
 /**
  * Reason of a failed `btrfs qgroup destroy` (btrfs-progs 6, locale C): the group does not exist, or it still counts data.

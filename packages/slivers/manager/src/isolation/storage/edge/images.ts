@@ -21,7 +21,7 @@ import { tidyInJail } from "./jail.ts";
 import { readLayout } from "./layout.ts";
 import { Layouts, roomFor } from "./layouts.ts";
 import type { Pool } from "./pool.ts";
-import { imagesInUse } from "./subvolumes.ts";
+import { imagesInUse } from "./subvolume-list.ts";
 import { TriedNames } from "./tried-names.ts";
 
 /** Options of `Images`. */

@@ -6,7 +6,7 @@ import { deviceNumber } from "../../edge/device-number.ts";
 import { run } from "../../edge/run.ts";
 import { type PoolTools, QuotaGroups } from "../quota-groups.ts";
 import { BtrfsQuota } from "./btrfs-quota.ts";
-import { type ListedSubvolume, readSubvolumes } from "./subvolumes.ts";
+import { type ListedSubvolume, readSubvolumes } from "./subvolume-list.ts";
 
 /** Bytes that the pool's file leaves free on the machine's own file system, so that the machine works when the pool is full. */
 const SPARE = 67_108_864;
