@@ -1,6 +1,6 @@
 import type { AppliedWrite } from "@nodeyard/tree";
 import type { Effect } from "./effect.ts";
-import type { Change, Replay } from "./replay.ts";
+import type { Change, Replay, Znode } from "./replay.ts";
 
 /**
  * A rule that must always hold. Each method throws `Broken` if it does not; the replay shows the tree at the present change, without later
