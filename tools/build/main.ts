@@ -20,30 +20,31 @@ import { installAll, verify } from "./verify.ts";
 import { demandReleasable, wholeRelease } from "./whole-release.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
-const {
-  values,
-  positionals: [folder = "release"],
-} = parseArgs({
-  allowPositionals: true,
-  options: {
-    verify: { type: "boolean" },
-    install: { type: "string" },
-    pack: { type: "string" },
-    deb: { type: "string" },
-    oci: { type: "string" },
-    release: { type: "boolean" },
-    bundle: { type: "string" },
-  },
-});
+const options = {
+  verify: { type: "boolean" },
+  install: { type: "string" },
+  pack: { type: "string" },
+  deb: { type: "string" },
+  oci: { type: "string" },
+  release: { type: "boolean" },
+  bundle: { type: "string" },
+} as const;
 try {
+  const {
+    values,
+    positionals: [folder = "release"],
+  } = parseArgs({ allowPositionals: true, options });
   if (values.bundle !== undefined) {
     verifyBundle(await bundle(root, values.bundle), tmpdir());
     process.exit(0);
   }
   // First: the build takes minutes.
-  demandTools("npm run build", "sphinx-build");
-  if (values.deb ?? values.release) demandTools("a Debian package", "dpkg-buildpackage", "dh");
-  if (values.oci ?? values.release) demandTools("an image", "mmdebstrap");
+  demandTools(
+    "npm run build",
+    "sphinx-build",
+    ...((values.deb ?? values.release) ? ["dpkg-buildpackage", "dh"] : []),
+    ...((values.oci ?? values.release) ? ["mmdebstrap"] : []),
+  );
   const commit = values.release ? demandReleasable(root, resolve(folder)) : "";
   const dists = await build(root);
   console.log(`built ${dists.map((dist) => relative(root, dist)).join(", ")}`);
