@@ -194,6 +194,22 @@ describe.skipIf(requireAws())("fleets, hosts, quotas and leaks", () => {
     expect((await ec2.describeHosts({ HostIds: [host] })).Hosts?.[0]?.State).toBe("released");
   });
 
+  test("an instance that a Python launcher left is terminated with its node, by the id in the record", async () => {
+    const config = compile(rig.site);
+    const provider = await rig.open(config);
+    const order = rig.order(config, "small", nextId());
+    const tags = { nodepool_provider_name: config.name, nodepool_node_id: order.tag.nodeId };
+    const Tags = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
+    const { Instances } = await ec2.runInstances({
+      ...{ ImageId: rig.site.images[0]!, InstanceType: "t3.medium", MinCount: 1, MaxCount: 1 },
+      TagSpecifications: [{ ResourceType: "instance", Tags }],
+    });
+    const id = Instances![0]!.InstanceId!;
+    await rig.remove(provider, order, id);
+    const { Reservations } = await ec2.describeInstances({ InstanceIds: [id] });
+    expect(Reservations![0]!.Instances![0]!.State!.Name).toMatch(/^(shutting-down|terminated)$/);
+  });
+
   test("10 to 13: quotas are those that the labels count against; storage in GiB", async () => {
     await rig.server.set({
       quotas: { ec2: { "L-1216C47A": 64, "L-34B43A08": 200, "L-43DA4232": 448 }, ebs: { "L-D18FCD1D": 1 } },
