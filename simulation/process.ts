@@ -1,6 +1,6 @@
 import { type Driver, DriverError, type Provider } from "@nodeyard/driver";
 import { createFakeDriver, type FakeCloud, fakeConfig } from "@nodeyard/driver-fake";
-import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
+import { metastaticDriver } from "@nodeyard/driver-metastatic";
 import { staticDriver } from "@nodeyard/driver-static";
 import { Launcher, type LauncherConfig } from "@nodeyard/launcher";
 import { type Clock, type Random, seededRandom } from "@nodeyard/runtime";

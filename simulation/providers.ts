@@ -1,6 +1,6 @@
 import type { ProviderConfig } from "@nodeyard/driver";
 import { fakeConfig } from "@nodeyard/driver-fake";
-import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
+import { metastaticDriver } from "@nodeyard/driver-metastatic";
 import { staticConfig } from "@nodeyard/driver-static";
 
 export interface FakePool {

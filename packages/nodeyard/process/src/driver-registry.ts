@@ -54,7 +54,6 @@ const SHIPPED = [
 ] as const;
 /** Drivers of which a package has more than one. */
 const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
-  metastatic: ["@nodeyard/driver-sliver/metastatic"],
   openshift: ["@nodeyard/driver-kubernetes/openshift"],
   openshiftpods: ["@nodeyard/driver-kubernetes/openshift"],
 };

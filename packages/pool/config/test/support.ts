@@ -2,8 +2,8 @@ import type { DriverConfig } from "@nodeyard/driver";
 import { awsConfig } from "@nodeyard/driver-aws";
 import { fakeConfig } from "@nodeyard/driver-fake";
 import { kubernetesConfig, openshiftConfig, openshiftpodsConfig } from "@nodeyard/driver-kubernetes";
+import { metastaticDriver } from "@nodeyard/driver-metastatic";
 import { openstackConfig } from "@nodeyard/driver-openstack";
-import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
 import { staticConfig } from "@nodeyard/driver-static";
 import { validatorDrivers } from "@nodeyard/process";
 import {

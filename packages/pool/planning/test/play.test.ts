@@ -1,6 +1,6 @@
 import type { Driver } from "@nodeyard/driver";
 import { createFakeDriver, fakeConfig } from "@nodeyard/driver-fake";
-import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
+import { metastaticDriver } from "@nodeyard/driver-metastatic";
 import { staticDriver } from "@nodeyard/driver-static";
 import type { LauncherConfig } from "@nodeyard/launcher";
 import { seededRandom } from "@nodeyard/runtime";

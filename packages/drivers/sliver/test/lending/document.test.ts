@@ -1,14 +1,7 @@
 import { type Loan, type NodeDocument, parseSliver, type SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { describe, expect, test } from "vitest";
-import {
-  FREE,
-  lendingOfPlaces,
-  type Places,
-  setBusy,
-  setIdle,
-  turnOf,
-  withLoans,
-} from "../../src/lending/index.ts";
+import { lendingOfPlaces, type Places } from "../../../metastatic/src/places.ts";
+import { FREE, setBusy, setIdle, turnOf, withLoans } from "../../src/lending/index.ts";
 
 const CAP = 1000;
 const TAGS = { installation: "i", backing: "b" };

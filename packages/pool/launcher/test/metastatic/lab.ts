@@ -1,5 +1,5 @@
 import type { Driver, ProviderConfig } from "@nodeyard/driver";
-import { metastaticDriver } from "@nodeyard/driver-sliver/metastatic";
+import { metastaticDriver } from "@nodeyard/driver-metastatic";
 import { paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import { Counters, memoryJournal, memoryLog } from "@nodeyard/telemetry";

@@ -1,5 +1,5 @@
 import type { NodeUse } from "@nodeyard/driver";
-import { SlotSlivers } from "@nodeyard/driver-sliver/metastatic";
+import { SlotSlivers } from "@nodeyard/driver-metastatic";
 import { shownSlivers } from "@nodeyard/driver-sliver/shown";
 import { paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";

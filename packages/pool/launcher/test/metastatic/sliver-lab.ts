@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { Scanner } from "@nodeyard/driver";
-import type { SliverAccess } from "@nodeyard/driver-sliver/metastatic";
+import type { SliverAccess } from "@nodeyard/driver-metastatic";
 import { newSigningKeys, type SigningKeys, SliverUnreachableError } from "@nodeyard/sliver-protocol";
 import { MemoryNode } from "../../../../../testing/slivers/memory-node.ts";
 import type { LauncherConfig } from "../../src/index.ts";

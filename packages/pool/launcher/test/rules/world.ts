@@ -1,10 +1,6 @@
 import type { Driver, ProviderConfig, Scanner } from "@nodeyard/driver";
 import { createFakeDriver, FakeCloud, type FakeKnobs, fakeConfig, INSTANT } from "@nodeyard/driver-fake";
-import {
-  createMetastaticDriver,
-  metastaticDriver,
-  type SliverAccess,
-} from "@nodeyard/driver-sliver/metastatic";
+import { createMetastaticDriver, metastaticDriver, type SliverAccess } from "@nodeyard/driver-metastatic";
 import { staticDriver } from "@nodeyard/driver-static";
 import { paths } from "@nodeyard/model";
 import { type Clock, seededRandom, VirtualClock } from "@nodeyard/runtime";

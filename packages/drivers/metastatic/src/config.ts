@@ -26,7 +26,7 @@ import {
   type Values,
   whole,
 } from "@nodeyard/driver";
-import { readKeys, readLend, type SliverSettings, sliverKeys } from "../rspec.ts";
+import { readKeys, readLend, type SliverSettings, sliverKeys } from "@nodeyard/driver-sliver/parts";
 
 /** Values of a node's record before its backing node is known (docs/contract/drivers.md, "Metastatic records"). */
 const UNKNOWN = "unknown";

@@ -1,7 +1,7 @@
 import { DriverError, messageOf } from "@nodeyard/driver";
+import { mapError } from "@nodeyard/driver-sliver/parts";
 import { type NodeReport, SliverUnreachableError } from "@nodeyard/sliver-protocol";
-import { mapError } from "../errors.ts";
-import type { Places } from "../lending/index.ts";
+import type { Places } from "./places.ts";
 
 /** A backing node that is a sliver host. */
 export interface BackingHost {

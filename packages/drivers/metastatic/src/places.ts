@@ -1,6 +1,5 @@
+import { LENT, type Lending } from "@nodeyard/driver-sliver/parts";
 import type { Rspec } from "@nodeyard/sliver-protocol";
-import type { Lending } from "./document.ts";
-import { LENT } from "./rule.ts";
 
 /** A machine that is divided into slots of one kind. */
 export interface Places {

@@ -1,16 +1,29 @@
 import { abortable, type Clock, DriverError, deadline, type NodeUse, type Random } from "@nodeyard/driver";
 import {
+  type Door,
+  FREE,
+  gone,
+  granted,
+  markUse,
+  POLICY,
+  rest,
+  running,
+  SliverHost,
+  type SliverSettings,
+  settled,
+  specOf,
+  wake,
+  withLoans,
+} from "@nodeyard/driver-sliver/parts";
+import {
   type Edit,
   type NodeReport,
   type SigningKeys,
   type SliverClient,
   SliverUnreachableError,
 } from "@nodeyard/sliver-protocol";
-import { FREE, lendingOfPlaces, markUse, POLICY, rest, wake, withLoans } from "../lending/index.ts";
-import { type SliverSettings, specOf } from "../rspec.ts";
-import { type Door, SliverHost } from "../sliver-host.ts";
-import { gone, granted, running, settled } from "../steps.ts";
 import { type BackingHost, capacityError, explained, mayTake } from "./backing-host.ts";
+import { lendingOfPlaces } from "./places.ts";
 
 /** Time limit for a machine's report and for bringing its key set up to date; milliseconds. */
 const OPEN_MS = 30_000;

@@ -1,7 +1,7 @@
 import { type Driver, DriverError } from "@nodeyard/driver";
 import { readSigningKeys, SliverClient, sliverPaths, sshTransport } from "@nodeyard/sliver-protocol";
-import type { MetastaticProvider } from "../slots/config.ts";
-import { createMetastaticDriver } from "../slots/driver.ts";
+import type { MetastaticProvider } from "../config.ts";
+import { createMetastaticDriver } from "../driver.ts";
 
 /**
  * The `metastatic` driver. It reaches slivers by SSH, with the keys of the state folder. They are read only when needed, since most

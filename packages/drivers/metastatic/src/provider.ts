@@ -16,8 +16,7 @@ import {
   type StepContext,
   type Tag,
 } from "@nodeyard/driver";
-import type { SliverSettings } from "../rspec.ts";
-import { MIN_READY } from "../steps.ts";
+import { MIN_READY, type SliverSettings } from "@nodeyard/driver-sliver/parts";
 import type { BackingHost } from "./backing-host.ts";
 import type { MetastaticLabel, MetastaticLabelOwn, MetastaticProvider } from "./config.ts";
 import type { SlotSlivers } from "./slot-slivers.ts";

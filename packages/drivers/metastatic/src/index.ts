@@ -1,0 +1,3 @@
+export { createMetastaticDriver } from "./driver.ts";
+export { metastaticDriver } from "./edge/default.ts";
+export { type SliverAccess, SlotSlivers } from "./slot-slivers.ts";
