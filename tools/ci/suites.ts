@@ -63,7 +63,7 @@ export const SUITES: readonly Suite[] = [
     command: vitest("quick"),
     covers: [
       ...src("faces/{api,metrics,legacy}", "pool/{asking,config,operations,planning}", "base/telemetry"),
-      ...whole("faces/client", "drivers/{kit,testkit,fake,static}", "base/{keyscan,runtime}"),
+      ...whole("faces/client", "drivers/{kit,testkit,fake,static,metastatic}", "base/{keyscan,runtime}"),
       ...CORE,
       "examples/**",
       "packaging/monitoring/**",
@@ -189,7 +189,7 @@ export const SUITES: readonly Suite[] = [
     command: npm("test:slivers", "--project=beside"),
     covers: [
       SLIVER_TESTS,
-      ...whole("slivers/*", "drivers/sliver"),
+      ...whole("slivers/*", "drivers/{sliver,metastatic}"),
       "packages/pool/launcher/src/metastatic/**",
       ...src("drivers/kit"),
       "testing/slivers/**",

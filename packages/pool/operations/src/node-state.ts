@@ -1,4 +1,3 @@
-import { idText, placeText } from "@nodeyard/driver";
 import {
   changeNode,
   deadLetterPath,
@@ -78,6 +77,8 @@ export async function forgetNode(handles: OperationHandles, id: string): Promise
         `${host} serves provider ${provider} of node ${id}, and would lose its machine: delete it with "nodeyard delete ${id}"; what cannot be deleted in many tries may be given up`,
       );
     await removeRecord(handles, id, held, version);
+    // Loaded for this alone: a driver's words cost every command its start.
+    const { idText, placeText } = await import("@nodeyard/driver");
     const place = placeText({ ...(cloud && { cloud }), ...placeOf(record), ...(az && { zone: az }) });
     return { provider, server_id: externalId && idText(externalId), place };
   });
