@@ -130,7 +130,7 @@ interface Checkable {
 }
 
 /**
- * Filters of a query by states, kinds, providers, pools and labels: a value that does not exist is an error, because an empty list would look
+ * Filters of a query by states, kinds, providers, pools, images and labels: a value that does not exist is an error, because an empty list would look
  * like "none left". Ids and names of clients come and go, and so are not judged; nor are providers and pools for a caller that sees only its own.
  */
 function checkable({ filters, row }: Collection, call: Call, query: Query): readonly Checkable[] {
@@ -143,10 +143,10 @@ function checkable({ filters, row }: Collection, call: Call, query: Query): read
       );
     if (!seesAll(principal)) return undefined;
     if (of === "pool") return pools.map(({ name }) => name ?? "");
+    const standings = known.view.standings.list();
+    if (of === "image") return standings.flatMap(({ kind, name }) => (kind === of ? name : []));
     if (of !== "provider") return undefined;
-    const stated = known.view.standings
-      .list()
-      .map(({ kind, name, provider }) => (kind === of ? name : provider));
+    const stated = standings.map(({ kind, name, provider }) => (kind === of ? name : provider));
     return [...pools.map(({ providerName }) => providerName), ...stated].filter((one) => one != null);
   };
   return filters.flatMap((name) => {

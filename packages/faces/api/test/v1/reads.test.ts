@@ -141,6 +141,7 @@ describe("lists", () => {
     ["/v1/nodes?provider=elsewere", 'provider: there is no "elsewere" here; did you mean elsewhere? known: '],
     ["/v1/nodes?label=amr", 'label: there is no "amr" here; did you mean arm? known: '],
     ["/v1/requests?labels=nowehre", "did you mean nowhere?"],
+    ["/v1/builds?image=debain", 'image: there is no "debain" here; known: none'],
     ["/v1/standings?kind=hots", "did you mean host?"],
     ["/v1/nodes?cursor=nonsense", "cursor"],
     ["/v1/nodes?fields=id,nonsense", "nonsense"],

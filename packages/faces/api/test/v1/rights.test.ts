@@ -60,6 +60,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
   "POST /v1/nodes/{id}/hold": "oa",
   "POST /v1/nodes/{id}/release": "oa",
   "DELETE /v1/nodes/{id}": "oa",
+  "POST /v1/nodes/{id}/forget": "oa",
   "POST /v1/images/{id}/build": "oa",
   "POST /v1/images/{id}/pause": "oa",
   "POST /v1/images/{id}/unpause": "oa",
