@@ -12,7 +12,6 @@ export {
   tail,
   trim,
 } from "@nodeyard/runtime";
-export * from "./adapter/index.ts";
 export * from "./calls.ts";
 export * from "./check.ts";
 export * from "./config/cloud.ts";

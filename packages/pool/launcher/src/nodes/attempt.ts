@@ -124,7 +124,7 @@ async function imageOf(
   return externalId;
 }
 
-/** What the driver gets to make the machine. Its host name is the contract's (docs/contract/drivers.md, "State-machine adapters"). */
+/** What the driver gets to make the machine. Its host name is the contract's (docs/contract/drivers.md, "Host names"). */
 function orderFor(
   context: LaunchHandles,
   { pool, request, node, label }: Launch,

@@ -1,2 +1,0 @@
-export * from "./driver.ts";
-export type * from "./types.ts";
