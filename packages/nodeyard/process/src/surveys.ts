@@ -4,13 +4,7 @@ import { findInstallation } from "@nodeyard/coordination";
 import { type Driver, driverScanner, type Place, type ProviderConfig, type Resource } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
 import { type Difference, listResources, survey, surveyLeft } from "@nodeyard/launcher";
-import {
-  listNodes,
-  listUploads,
-  type OperationHandles,
-  registeredPools,
-  treeNow,
-} from "@nodeyard/operations";
+import { listNodes, listUploads, type OperationHandles, serversOf, treeNow } from "@nodeyard/operations";
 import type { Row } from "@nodeyard/operations/listing";
 import { messageOf } from "@nodeyard/runtime";
 import type { Log } from "@nodeyard/telemetry";
@@ -105,11 +99,11 @@ export async function surveyLeaks(question: CloudQuestion): Promise<Answers<Diff
     },
   );
   if (only !== undefined) return answers;
-  const [{ items }, pools] = await Promise.all([listNodes(handles), registeredPools(handles.tree)]);
-  const served = new Set([
-    ...config.providers.map(({ name }) => name),
-    ...pools.map((one) => one.providerName),
-  ]);
+  const { items } = await listNodes(handles);
+  const served = new Set(config.providers.map(({ name }) => name));
+  // Also one that left the configuration, as long as a launcher deletes its nodes with the former settings.
+  for (const name of new Set(items.flatMap(({ record }) => record.provider ?? [])))
+    if (!served.has(name) && (await serversOf(handles, name)).length > 0) served.add(name);
   const left = surveyLeft(
     items.map(({ record }) => ({ id: record.id, record })),
     (provider) => served.has(provider),

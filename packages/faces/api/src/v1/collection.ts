@@ -113,14 +113,15 @@ async function passing(collection: Collection, call: Call, query: Query): Promis
   call.charge(Math.floor(count / ROWS_PER_CALL));
   // An empty value stands for rows without one.
   for (const { name, known } of filters)
-    for (const value of String(query[name]).split(","))
-      if (value !== "" && !known.has(value))
-        throw new ApiError(
-          400,
-          "api.unknown_value",
-          `${name}: there is no ${JSON.stringify(value)} here; ${choices(value, known)}`,
-        );
+    for (const value of String(query[name]).split(",")) if (value !== "") demandKnown(name, value, known);
   return found;
+}
+
+/** Throws ApiError for a value of a filter that nothing has: an empty list would look like an answer. */
+export function demandKnown(name: string, value: string, known: ReadonlySet<string>): void {
+  if (known.has(value)) return;
+  const message = `${name}: there is no ${JSON.stringify(value)} here; ${choices(value, known)}`;
+  throw new ApiError(400, "api.unknown_value", message);
 }
 
 /** A filter whose values can be judged, and those known so far; all that rows have are known, too. */

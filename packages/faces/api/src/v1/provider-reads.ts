@@ -3,7 +3,7 @@ import { askProvider, iso, type LauncherUse } from "@nodeyard/operations";
 import type { Row } from "@nodeyard/operations/listing";
 import type { View } from "@nodeyard/view";
 import { z } from "zod";
-import { type Collection, unscoped } from "./collection.ts";
+import { type Collection, demandKnown, unscoped } from "./collection.ts";
 import { seesAll } from "./principal.ts";
 import { type Call, READERS, type Route, route } from "./route.ts";
 import { countStates, poolsIn } from "./rows.ts";
@@ -22,11 +22,9 @@ export const providers: Collection = {
   key: "provider",
   filters: ["provider", "launchers", "labels"],
   rows: (call) =>
-    unscoped(call, ({ view }) => {
+    unscoped(call, () => {
       const standings = call.parts.sources.providers();
-      // Also providers of the configuration for which nothing is in the tree yet.
-      const names = unique([...providerNames(view), ...standings.map(({ name }) => name)]);
-      return names.map((provider) =>
+      return allProviders(call).map((provider) =>
         rowOf(
           call,
           provider,
@@ -63,13 +61,16 @@ const sliverMachines = route({
   handle: async (call) => {
     const { principal, parts, known, query } = call;
     if (!seesAll(principal)) return { items: [], unknown: [] };
+    const facts = known.view.standings.list().filter(({ kind }) => kind === "sliver-machine");
+    const reported = unique(facts.flatMap(({ provider }) => provider ?? []));
+    if (query.provider !== undefined)
+      demandKnown("provider", query.provider, new Set([...allProviders(call), ...reported]));
     const wanted = ({ provider }: { provider: string }) => (query.provider ?? provider) === provider;
     const asked = (await parts.sources.sliverMachines()).filter(wanted);
     call.charge(Math.ceil(asked.reduce((sum, { machines }) => sum + machines.length, 0) / MACHINES_PER_CALL));
     // Machines are asked by the launcher that serves them; answers of others could be larger than a znode can be.
     const ours = new Set(parts.sources.providers().map(({ name }) => name));
-    const facts = known.view.standings.list().filter(({ kind }) => kind === "sliver-machine");
-    const others = unique(facts.flatMap(({ provider }) => provider ?? [])).map((provider) => ({ provider }));
+    const others = reported.map((provider) => ({ provider }));
     return {
       items: asked.flatMap(({ provider, machines }) =>
         machines.map(({ name, remarks = [], ...machine }) => ({
@@ -91,6 +92,11 @@ const sliverMachines = route({
 });
 
 export const providerRoutes: readonly Route[] = [sliverMachines];
+
+/** Also providers of the configuration for which nothing is in the tree yet. */
+function allProviders({ parts, known: { view } }: Call): readonly string[] {
+  return unique([...providerNames(view), ...parts.sources.providers().map(({ name }) => name)]);
+}
 
 /** Of all providers that are registered, or that a node or an upload belongs to. */
 function providerNames(view: View): readonly string[] {

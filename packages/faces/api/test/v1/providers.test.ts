@@ -192,6 +192,10 @@ test("machines of slivers have guarantees, use and loans; unknown ones have the 
     items: [],
     unknown: [{ provider: "cloud", why: expect.stringContaining("no key") }],
   });
+  expect(await machines("viewer", "?provider=clod")).toMatchObject({
+    code: "api.unknown_value",
+    detail: expect.stringContaining("did you mean cloud?"),
+  });
 });
 
 test("one that left with a node is listed; the node is not deleted by anybody, but can be given up", async () => {
