@@ -6,6 +6,7 @@ import {
   type Share,
   SharedAccounts,
 } from "@nodeyard/driver";
+import { defined } from "@nodeyard/runtime";
 import {
   Connection,
   KubeError,
@@ -82,7 +83,7 @@ export class Cluster implements Account {
         clock,
         random,
         path,
-        ...(selector === undefined ? {} : { selector }),
+        ...defined({ selector }),
         onFailure: (error) => onFailure(path, error),
       });
       this.#watches.set(key, watch);

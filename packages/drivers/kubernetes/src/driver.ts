@@ -1,5 +1,5 @@
 import type { Driver } from "@nodeyard/driver";
-import { messageOf } from "@nodeyard/runtime";
+import { defined, messageOf } from "@nodeyard/runtime";
 import { Clusters, type KubeHost } from "./clusters.ts";
 import { type KubeProviderConfig, kubernetesConfig, openshiftConfig, openshiftpodsConfig } from "./config.ts";
 import { kubeProvider } from "./provider.ts";
@@ -22,7 +22,7 @@ export function createKubernetesDrivers(host: KubeHost): readonly [KubeDriver, K
         clock,
         random,
         installation,
-        ...(observe === undefined ? {} : { observe }),
+        ...defined({ observe }),
         onFailure: (path, error) =>
           log.info({ path, error: messageOf(error) }, `the watch of ${path} failed; it begins again`),
       });

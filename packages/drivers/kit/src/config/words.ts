@@ -1,3 +1,4 @@
+import { defined } from "@nodeyard/runtime";
 import type { z } from "zod";
 import { type About, Field, type Note, valueNotes } from "./field.ts";
 import { FROM_0 } from "./grammar.ts";
@@ -198,10 +199,9 @@ function shown({ default: missing, shown: words, unit, deprecated, like, all, in
   const isSaid = text !== undefined && text !== null && text !== "" && !isMapping(text);
   return {
     ...(isSaid ? { default: text } : {}),
-    ...(unit === undefined ? {} : { unit }),
-    ...(deprecated === undefined ? {} : { deprecated }),
+    ...defined({ unit, deprecated }),
     ...(like === undefined ? {} : { ...like.json, grammar: like.write }),
-    ...(instead === undefined ? {} : { otherwise: instead }),
+    ...defined({ otherwise: instead }),
     ...(all === undefined ? {} : { size: all.write }),
   };
 }

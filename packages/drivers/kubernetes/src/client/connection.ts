@@ -1,5 +1,14 @@
 import { Connections, isCertificateError, RenewedValue } from "@nodeyard/driver";
-import { backoff, type Clock, deadline, keepSecret, messageOf, type Random, sleep } from "@nodeyard/runtime";
+import {
+  backoff,
+  type Clock,
+  deadline,
+  defined,
+  keepSecret,
+  messageOf,
+  type Random,
+  sleep,
+} from "@nodeyard/runtime";
 import { KubeError, NoAnswer } from "./errors.ts";
 import type { Access } from "./kubeconfig.ts";
 import type { HttpRequest, Route, Transport } from "./transport.ts";
@@ -86,7 +95,7 @@ export class Connection {
   /** The API server of the last access: the current context of a kubeconfig may name another one when it is read again. */
   get place(): { readonly server?: string } {
     const server = this.#access.last?.server;
-    return server === undefined ? {} : { server };
+    return defined({ server });
   }
 
   /** The current access. Throws KubeConfigError, and NoAnswer when a credential plugin hangs. */

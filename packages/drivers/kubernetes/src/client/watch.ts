@@ -1,4 +1,4 @@
-import { backoff, type Clock, jitter, type Random, sleep } from "@nodeyard/runtime";
+import { backoff, type Clock, defined, jitter, type Random, sleep } from "@nodeyard/runtime";
 import type { Connection } from "./connection.ts";
 import { KubeConfigError, KubeError, NoAnswer } from "./errors.ts";
 import { type KubeObject, type List, listAll } from "./objects.ts";
@@ -281,7 +281,7 @@ export class ObjectWatch<T extends KubeObject> {
   }
 
   get #selector(): Readonly<Record<string, string>> {
-    return this.#options.selector === undefined ? {} : { labelSelector: this.#options.selector };
+    return defined({ labelSelector: this.#options.selector });
   }
 }
 

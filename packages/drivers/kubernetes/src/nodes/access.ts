@@ -1,4 +1,5 @@
 import { type Clock, DriverError, type Random, sleep } from "@nodeyard/driver";
+import { defined } from "@nodeyard/runtime";
 import { type Connection, KubeError } from "../client/index.ts";
 
 /** Service account of jobs. The name is Nodepool's, and the record's `user`. */
@@ -32,7 +33,7 @@ const NAMESPACE_RULES: readonly Rule[] = [
 
 /** Rights of a job on its pod. With `names`, only on this pod. RBAC cannot restrict `list` to names, so it is left out then. */
 export function podRules(names?: readonly string[]): readonly Rule[] {
-  const only = names === undefined ? {} : { resourceNames: names };
+  const only = defined({ resourceNames: names });
   const read = names === undefined ? ["get", "list"] : ["get"];
   return [
     { apiGroups: [""], resources: ["pods"], verbs: read, ...only },

@@ -1,5 +1,5 @@
 import { abortable, type RateLimiter } from "@nodeyard/driver";
-import { type Clock, deadline, messageOf, type Random, sleep } from "@nodeyard/runtime";
+import { type Clock, deadline, defined, messageOf, type Random, sleep } from "@nodeyard/runtime";
 import type { z } from "zod";
 import { ApiError, NoAnswer, OddAnswer, strangerOf } from "./errors.ts";
 import type { Keystone, Token } from "./keystone.ts";
@@ -155,7 +155,7 @@ function requestOf(call: Call, token: Token): Unsent {
       ...call.headers,
       "x-auth-token": token.id,
     },
-    ...(call.body === undefined ? {} : { body: call.body }),
+    ...defined({ body: call.body }),
   };
 }
 

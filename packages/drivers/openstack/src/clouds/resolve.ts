@@ -1,3 +1,4 @@
+import { defined } from "@nodeyard/runtime";
 import { CloudConfigError } from "../client/index.ts";
 import { type Cloud, compileCloud } from "./cloud.ts";
 import { type CloudConfigPaths, isMapping, type Mapping, overlay, readMapping, text } from "./files.ts";
@@ -118,8 +119,7 @@ function cloudOfEnvironment(env: CloudConfigPaths["env"]): Mapping | undefined {
   if (value("auth_url") === undefined) return undefined;
   const [endpointType, insecure] = [value("endpoint_type"), value("insecure")];
   return {
-    ...(endpointType === undefined ? {} : { interface: endpointType }),
-    ...(insecure === undefined ? {} : { insecure }),
+    ...defined({ interface: endpointType, insecure }),
     ...pick(TOP),
     auth: pick(AUTH),
   };

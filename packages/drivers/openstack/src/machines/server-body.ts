@@ -6,6 +6,7 @@ import {
   type Log,
   machineMetadata,
 } from "@nodeyard/driver";
+import { defined } from "@nodeyard/runtime";
 import { compareVersions } from "../client/index.ts";
 import type { OpenstackLabelOwn, OpenstackPoolOwn } from "../config.ts";
 
@@ -46,7 +47,7 @@ export function serverBody(order: CreateOrder, resolved: Resolved, log: Pick<Log
     ...(own.configDrive === null ? {} : { config_drive: own.configDrive }),
     ...(securityGroups.length === 0 ? {} : { security_groups: securityGroups.map((name) => ({ name })) }),
     ...(own.userData === null ? {} : { user_data: Buffer.from(own.userData).toString("base64") }),
-    ...(networks === undefined ? {} : { networks }),
+    ...defined({ networks }),
   };
 }
 

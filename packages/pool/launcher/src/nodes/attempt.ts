@@ -209,11 +209,12 @@ function machinePatch(pool: ServingPool, machine: Machine): NodePatch {
     ...(machine.az == null ? {} : { az: machine.az }),
     ...(machine.slot == null ? {} : { slot: machine.slot }),
     ...(machine.resources == null ? {} : { resources: { ...machine.resources } }),
-    ...(connection?.username === undefined ? {} : { username: connection.username }),
-    ...(connection?.pythonPath === undefined ? {} : { pythonPath: connection.pythonPath }),
-    ...(connection?.shellType === undefined ? {} : { shellType: connection.shellType }),
-    ...(connection?.type === undefined ? {} : { connectionType: connection.type }),
-    ...(connection?.port === undefined ? {} : { connectionPort: connection.port }),
-    ...defined({ connectionPort: machine.access }),
+    ...defined({
+      username: connection?.username,
+      pythonPath: connection?.pythonPath,
+      shellType: connection?.shellType,
+      connectionType: connection?.type,
+      connectionPort: machine.access ?? connection?.port,
+    }),
   };
 }

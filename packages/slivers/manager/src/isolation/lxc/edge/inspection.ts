@@ -58,7 +58,7 @@ export class Inspection {
         name: mark?.name ?? "",
         generation: mark?.generation ?? 0,
         phase,
-        ...(mark?.devices === undefined ? {} : { devices: mark.devices }),
+        ...defined({ devices: mark?.devices }),
         ...(mark?.image?.tried === true ? { triedVersion: mark.image.digest } : {}),
         ...(mark?.applied === undefined || !intact ? {} : { applied: mark.applied }),
         ...(await this.#counted(name, mark, phase, disks.get(name))),
