@@ -1,5 +1,4 @@
 import type { Clock, Random } from "@nodeyard/runtime";
-import { AMBUSHES } from "./ambush.ts";
 import { CLOUD_FAULTS, type CloudFault, CloudFaults } from "./cloud-faults.ts";
 import { type CrashPoint, pointName, pointsOf, rarePointsOf } from "./effects.ts";
 import type { Fault } from "./faults.ts";
@@ -7,6 +6,7 @@ import { LauncherProcess } from "./process.ts";
 import type { Scene } from "./scene.ts";
 import { budgetOf, VARIANTS } from "./setting.ts";
 import { between, pick, shuffled } from "./streams.ts";
+import { TRAPS } from "./trap.ts";
 
 /** How often each kind is in the deck that a run draws from. */
 const DECK: Readonly<Partial<Record<Fault, number>>> = {
@@ -45,8 +45,8 @@ const SIX_DAYS_MS = 6 * 86_400_000;
 /** A trap that no process reaches is removed after this time, milliseconds. */
 const TRAP_MS = 60_000;
 
-function isAmbush(fault: Fault): boolean {
-  return (AMBUSHES as readonly Fault[]).includes(fault);
+function isTrap(fault: Fault): boolean {
+  return (TRAPS as readonly Fault[]).includes(fault);
 }
 
 /** The faults of launchers, clouds and the tree in a run. */
@@ -100,7 +100,7 @@ export class FaultSchedule {
   end(): void {
     for (const point of this.#traps) this.#disarm(point);
     for (const faults of this.#cloudFaults) faults.clear();
-    this.#scene.ambush.disarm();
+    this.#scene.trap.disarm();
     this.#scene.followers.lagUntil = 0;
     this.reload(VARIANTS[0]!);
     for (const each of this.#scene.processes) if (!each.dead) each.tree.reconnect();
@@ -115,7 +115,7 @@ export class FaultSchedule {
     const victim = awake.length === 0 ? undefined : pick(this.#random, awake);
     if (victim === undefined) return;
     // These faults are counted when they strike.
-    if (fault !== "crash at an effect" && !isAmbush(fault)) this.#scene.count(fault);
+    if (fault !== "crash at an effect" && !isTrap(fault)) this.#scene.count(fault);
     switch (fault) {
       case "crash":
         return this.#kill(victim);
@@ -129,7 +129,7 @@ export class FaultSchedule {
       case "session expired at a check":
       case "session expired at a create":
       case "lost reply, server behind":
-        return this.#scene.ambush.arm(fault);
+        return this.#scene.trap.arm(fault);
       case "disconnected":
         return victim.tree.disconnect();
       case "partition, short":

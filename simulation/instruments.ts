@@ -1,15 +1,15 @@
 import type { FakeCloud } from "@nodeyard/driver-fake";
 import type { Clock, Random } from "@nodeyard/runtime";
 import { type Op, requestBytes, TooLarge, type Tree } from "@nodeyard/tree";
-import { type Ambush, isFenced } from "./ambush.ts";
 import { type Effect, EffectNames, type Traps } from "./effects.ts";
+import { isFenced, type Trap } from "./trap.ts";
 
 export interface Instruments {
   readonly traps: Traps;
   /** Not the process's own clock: what kills the process comes from outside. */
   readonly clock: Clock;
   readonly random: Random;
-  readonly ambush: Ambush;
+  readonly trap: Trap;
   /** The tree refused a commit as too large. */
   readonly onTooLarge: () => void;
   /** The tree ends the process's session, if it has one that can end now. */
@@ -29,7 +29,7 @@ export function watchedTree(tree: Tree, instruments: Instruments): Tree {
       instruments,
       names.of(ops),
       DURING_MS.tree,
-      isFenced(ops) ? () => ambushed(instruments, call) : call,
+      isFenced(ops) ? () => trapped(instruments, call) : call,
     );
   const writes: Partial<Tree> = {
     create: (path, data = new Uint8Array(0), options = {}) =>
@@ -74,7 +74,7 @@ export function watchedCloud(
       return (...args: unknown[]) => {
         const call = () => {
           const result = Reflect.apply(value, target, args) as unknown;
-          if (name === "create" && instruments.ambush.strikes("session expired at a create"))
+          if (name === "create" && instruments.trap.strikes("session expired at a create"))
             instruments.clock.setTimer(instruments.random.float() * DURING_MS.cloud, instruments.expire);
           return result;
         };
@@ -111,11 +111,8 @@ function isLedger({ path }: Op): boolean {
  * The session ends while the write is in flight, or between its decision and its sending. Not within one turn of the process: events of a
  * connection arrive between two turns.
  */
-async function ambushed<T>(
-  { ambush, clock, random, expire }: Instruments,
-  call: () => Promise<T>,
-): Promise<T> {
-  if (!ambush.strikes("session expired at a check")) return call();
+async function trapped<T>({ trap, clock, random, expire }: Instruments, call: () => Promise<T>): Promise<T> {
+  if (!trap.strikes("session expired at a check")) return call();
   const { promise: ended, resolve } = Promise.withResolvers<void>();
   clock.setTimer(0, () => {
     expire();

@@ -3,9 +3,9 @@ import { decodeRequest, encodeRequest, newRequest, paths } from "@nodeyard/model
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree } from "@nodeyard/tree";
 import { expect, test } from "vitest";
-import { Ambush } from "./ambush.ts";
 import { LauncherProcess } from "./process.ts";
 import { VARIANTS } from "./setting.ts";
+import { Trap } from "./trap.ts";
 
 /** The view is compared every 60 s, spread by a quarter. */
 const RESYNC_MS = 75_000;
@@ -26,9 +26,9 @@ async function site() {
   const environment = {
     cluster,
     clouds,
-    witnesses: new Map(),
+    observers: new Map(),
     clock,
-    ambush: new Ambush(() => {}),
+    trap: new Trap(() => {}),
     config: VARIANTS[0]!,
     onCloudError: () => {},
     onTooLarge: () => {},

@@ -2,10 +2,10 @@ import { FakeCloud } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
 import { type Clock, VirtualClock } from "@nodeyard/runtime";
 import { type CallInfo, createMemoryTree, type Fault, type MemoryTree } from "@nodeyard/tree";
-import { Ambush, isFenced } from "./ambush.ts";
 import { Builders, ImageCheck } from "./builder/index.ts";
 import { LogCheck } from "./checks/index.ts";
 import { normalCloud } from "./cloud-faults.ts";
+import { CloudObserver, FOREIGN } from "./cloud-observer.ts";
 import { count, noCoverage, transition } from "./coverage.ts";
 import { DamagedRecords } from "./damaged-records.ts";
 import type { Fault as FaultName } from "./faults.ts";
@@ -16,7 +16,7 @@ import { retried } from "./retried.ts";
 import type { Scene } from "./scene.ts";
 import { builderConfig, CHECKED, CLOUDS, IMAGE, quotaOf, STRANGERS, VARIANTS } from "./setting.ts";
 import { streams } from "./streams.ts";
-import { FOREIGN, Witness } from "./witness.ts";
+import { isFenced, Trap } from "./trap.ts";
 
 /** Share of calls that lose their request or their reply during the faults; of events, a fifth of it. */
 const LOST = 0.01;
@@ -95,10 +95,10 @@ export function makeScene(
   );
   const images = new ImageCheck((fault) => scene.count(fault));
   const effects: Scene["effects"] = [];
-  const witnesses = new Map(
+  const observers = new Map(
     CLOUDS.map((name) => [
       name,
-      new Witness(
+      new CloudObserver(
         name,
         (effect) => void effects.push({ writes: cluster.log.length, effect }),
         (event) => images.note(cluster.log.length, event),
@@ -107,16 +107,16 @@ export function makeScene(
   );
   const clouds = new Map(
     CLOUDS.map((name, index): [string, FakeCloud] => {
-      const witness = witnesses.get(name)!;
+      const observer = observers.get(name)!;
       const cloud: FakeCloud = new FakeCloud({
-        clock: witness.clock(cloudClock),
+        clock: observer.clock(cloudClock),
         random: stream(`ids of ${name}`),
         // One cloud knows a machine by its tag only if asked for it.
         knobs: {
           ...normalCloud(seed + index, quotaOf(name)),
           repeatsCreates: index === seed % CLOUDS.length,
         },
-        journal: witness.journal(() => cloud),
+        journal: observer.journal(() => cloud),
       });
       return [name, cloud];
     }),
@@ -142,10 +142,10 @@ export function makeScene(
     cluster,
     clock,
     clouds,
-    witnesses,
+    observers,
     effects,
     foreign: new Map(),
-    ambush: new Ambush((at) => scene.count(at)),
+    trap: new Trap((at) => scene.count(at)),
     processes: [],
     check,
     zuul: new Requestor({
@@ -241,7 +241,7 @@ function faultOf(scene: Scene, chance: number, size: number, { client, ops }: Ca
   if (!/^(launcher|builder)-/.test(client)) return faultOfClient(scene, chance, client);
   if (!scene.troubled) return undefined;
   if ((scene.slow.get(client) ?? 0) > now) return { delayMs: size * 1_500 };
-  if (isFenced(ops) && scene.ambush.strikes("lost reply, server behind")) {
+  if (isFenced(ops) && scene.trap.strikes("lost reply, server behind")) {
     scene.followers.lagUntil = Math.max(scene.followers.lagUntil, now + BEHIND_AFTER_MS);
     return "lose-reply";
   }

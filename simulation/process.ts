@@ -6,21 +6,21 @@ import { Launcher, type LauncherConfig } from "@nodeyard/launcher";
 import { type Clock, type Random, seededRandom } from "@nodeyard/runtime";
 import { Counters, memoryJournal, memoryLog } from "@nodeyard/telemetry";
 import type { MemoryCluster, MemoryTree } from "@nodeyard/tree";
-import type { Ambush } from "./ambush.ts";
 import { isBadSum } from "./builder/index.ts";
+import type { Caller, CloudObserver } from "./cloud-observer.ts";
 import { Traps } from "./effects.ts";
 import { watchedCloud, watchedTree } from "./instruments.ts";
 import { Life } from "./killable-process.ts";
-import type { Caller, Witness } from "./witness.ts";
+import type { Trap } from "./trap.ts";
 
 export interface ProcessEnvironment {
   readonly cluster: MemoryCluster;
   /** By provider. */
   readonly clouds: ReadonlyMap<string, FakeCloud>;
   /** By provider. */
-  readonly witnesses: ReadonlyMap<string, Witness>;
+  readonly observers: ReadonlyMap<string, CloudObserver>;
   readonly clock: Clock;
-  readonly ambush: Ambush;
+  readonly trap: Trap;
   readonly config: LauncherConfig;
   /** A cloud refused a call, with the status of its answer. */
   readonly onCloudError: (status: number) => void;
@@ -62,7 +62,7 @@ export class LauncherProcess {
   readonly #clock: Clock;
 
   constructor(name: string, seed: number, environment: ProcessEnvironment) {
-    const { cluster, clouds, witnesses, clock, ambush, config, onCloudError, onTooLarge } = environment;
+    const { cluster, clouds, observers, clock, trap, config, onCloudError, onTooLarge } = environment;
     this.name = name;
     this.#clock = clock;
     const random: Random = seededRandom(seed);
@@ -76,13 +76,13 @@ export class LauncherProcess {
       traps: this.traps,
       clock,
       random: seededRandom(seed + 1),
-      ambush,
+      trap,
       onTooLarge,
       expire,
     };
     const guarded = new Map(
       [...clouds].map(([provider, cloud]) => {
-        const seen = witnesses.get(provider)?.as(() => this.#caller(), cloud);
+        const seen = observers.get(provider)?.as(() => this.#caller(), cloud);
         const own = this.life.guard(seen ?? cloud);
         return [provider, watchedCloud(own, instruments, onCloudError)];
       }),

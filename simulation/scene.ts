@@ -2,9 +2,9 @@ import type { FakeCloud } from "@nodeyard/driver-fake";
 import type { LauncherConfig } from "@nodeyard/launcher";
 import type { Random, VirtualClock } from "@nodeyard/runtime";
 import type { MemoryCluster } from "@nodeyard/tree";
-import type { Ambush } from "./ambush.ts";
 import type { Builders, ImageCheck } from "./builder/index.ts";
 import type { Effect, LogCheck } from "./checks/index.ts";
+import type { CloudObserver } from "./cloud-observer.ts";
 import type { Coverage } from "./coverage.ts";
 import type { DamagedRecords } from "./damaged-records.ts";
 import type { Fault } from "./faults.ts";
@@ -13,7 +13,7 @@ import type { Operator } from "./operator.ts";
 import type { LauncherProcess } from "./process.ts";
 import type { Requestor } from "./requestor.ts";
 import type { Sighting } from "./sightings.ts";
-import type { Witness } from "./witness.ts";
+import type { Trap } from "./trap.ts";
 
 /** All parts of one run. */
 export interface Scene {
@@ -24,12 +24,12 @@ export interface Scene {
   /** By provider. */
   readonly clouds: ReadonlyMap<string, FakeCloud>;
   /** Observers of the calls to clouds, by provider. */
-  readonly witnesses: ReadonlyMap<string, Witness>;
+  readonly observers: ReadonlyMap<string, CloudObserver>;
   /** Calls to clouds that are not checked yet, with the number of writes that the tree had by then. */
   readonly effects: { readonly writes: number; readonly effect: Effect }[];
   /** Ids of machines that are not ours, by provider: they must stay. */
   readonly foreign: Map<string, readonly string[]>;
-  readonly ambush: Ambush;
+  readonly trap: Trap;
   readonly processes: LauncherProcess[];
   readonly check: LogCheck;
   readonly zuul: Requestor;

@@ -4,10 +4,10 @@ import { createFakeDriver, type FakeCloud, fakeConfig } from "@nodeyard/driver-f
 import { type Clock, seededRandom } from "@nodeyard/runtime";
 import { Counters, memoryLog } from "@nodeyard/telemetry";
 import type { MemoryCluster, MemoryTree } from "@nodeyard/tree";
-import { Ambush } from "../ambush.ts";
 import { Traps } from "../effects.ts";
 import { watchedCloud, watchedTree } from "../instruments.ts";
 import { Life } from "../killable-process.ts";
+import { Trap } from "../trap.ts";
 import type { SimulatedDisk } from "./simulated-disk.ts";
 
 export interface BuilderEnvironment {
@@ -45,7 +45,7 @@ export class BuilderProcess {
     const instruments = {
       traps: this.traps,
       // Builders' sessions end often enough without it.
-      ambush: new Ambush(() => {}),
+      trap: new Trap(() => {}),
       expire: () => this.tree.expire(),
       // A builder has no ledgers.
       onTooLarge: () => {},

@@ -61,7 +61,7 @@ describe.skipIf(requireZooKeeper() ?? requireHistory(REV))(`the launcher of ${RE
       () => `only ${[...servers(from)]} served\n${excerpt(site.log(), undefined).join("\n")}`,
     );
   /** Requests that begin now must end although one launcher was killed. */
-  async function goesOn(load: Load): Promise<void> {
+  async function continues(load: Load): Promise<void> {
     const had = load.zuul.ended.length;
     await until(
       () => load.complaints.length > 0 || load.zuul.ended.length >= had + 15,
@@ -78,11 +78,11 @@ describe.skipIf(requireZooKeeper() ?? requireHistory(REV))(`the launcher of ${RE
     const load = new Load(tree, seededRandom(3));
     await served(load, 2, 0);
     await before.signal("SIGKILL");
-    await goesOn(load);
+    await continues(load);
     before = await start("old");
     await served(load, 2, site.log().length);
     await today.signal("SIGKILL");
-    await goesOn(load);
+    await continues(load);
     today = await start("new");
     await load.stop();
     expect(load.complaints).toEqual([]);

@@ -21,7 +21,7 @@ export interface AnswererOptions {
   readonly hostname: string;
   readonly version: string;
   /** Collects the answer; what it rejects with is logged, and the question stays without one. */
-  readonly testify: (about: About) => Promise<Testimony>;
+  readonly answer: (about: About) => Promise<Testimony>;
 }
 
 /**
@@ -82,9 +82,9 @@ export class Answerer {
   }
 
   async #answer(ask: string, about: About, until: number): Promise<void> {
-    const { tree, clock, now, testify, hostname, version } = this.#options;
+    const { tree, clock, now, answer, hostname, version } = this.#options;
     const late = () => new NodeyardError("asking.too_late", "the answer was not ready in time");
-    const testimony = await inTime(clock, Math.min(until - now(), LONGEST_MS), testify(about), late);
+    const testimony = await inTime(clock, Math.min(until - now(), LONGEST_MS), answer(about), late);
     if (now() >= until) return;
     const member = this.#options.member();
     const path = `${ANSWERS}/${ask.slice(ASKS.length + 1)}-${member}`;

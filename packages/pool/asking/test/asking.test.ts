@@ -26,12 +26,12 @@ afterEach(async () => {
   for (const view of views) await view.close();
 });
 
-/** A member that answers with `testify`; without it, one that is stuck. */
-async function member(name: string, testify?: (about: About) => Promise<Testimony>): Promise<Tree> {
+/** A member that answers with `answer`; without it, one that is stuck. */
+async function member(name: string, answer?: (about: About) => Promise<Testimony>): Promise<Tree> {
   const tree = store.connect({ name });
   for (const path of ["/nodeyard", "/nodeyard/members"]) await tree.create(path).catch(() => {});
   await tree.create(`/nodeyard/members/${name}`, Buffer.from("{}"), { ephemeral: true });
-  if (testify === undefined) return tree;
+  if (answer === undefined) return tree;
   const view = new View({ tree, clock, random, log, counters: new Counters() });
   views.push(view);
   const answerer = new Answerer({
@@ -42,7 +42,7 @@ async function member(name: string, testify?: (about: About) => Promise<Testimon
     member: () => name,
     hostname: `${name}.example`,
     version: "1.2.3",
-    testify,
+    answer,
   });
   view.onEvent((event) => answerer.onEvent(event));
   await run(view.start());
@@ -69,12 +69,12 @@ async function left(): Promise<readonly string[]> {
 
 test("every member is asked; members that do not answer are named; no znode is left behind", async () => {
   const seen: About[] = [];
-  const testify = (problem: string) => async (about: About) => {
+  const answer = (problem: string) => async (about: About) => {
     seen.push(about);
     return { ...nothing, problem };
   };
-  await member("a", testify("of a"));
-  await member("b", testify("of b"));
+  await member("a", answer("of a"));
+  await member("b", answer("of b"));
   await member("stuck");
   const before = clock.now();
   const { answers, silent } = await run(

@@ -187,7 +187,7 @@ export class Builder {
       member: () => this.#membership.name,
       hostname: identity.hostname,
       version: identity.version,
-      testify: (about) => this.#testify(about),
+      answer: (about) => this.#answer(about),
     });
     this.#workers = new Workers(this.#context, {
       ...this.workers,
@@ -313,7 +313,7 @@ export class Builder {
   }
 
   /** Answers a question of `explain`: the work on an image, or on all of them. A builder knows nothing of requests and nodes. */
-  async #testify({ image, log }: About): Promise<Testimony> {
+  async #answer({ image, log }: About): Promise<Testimony> {
     const images = this.progress().filter((work) => image === undefined || work.image === image);
     const part = log && (await this.buildLog(log));
     const testimony: Testimony = {

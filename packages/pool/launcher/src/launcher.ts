@@ -13,6 +13,7 @@ import { deadline, NodeyardError } from "@nodeyard/runtime";
 import type { Verdict } from "@nodeyard/scheduler";
 import type { LiveWork, PastEvent } from "@nodeyard/telemetry";
 import type { View, ViewEvent } from "@nodeyard/view";
+import { answer, type Sources } from "./answer.ts";
 import { noteUse } from "./event-lines.ts";
 import type { Loop } from "./loop.ts";
 import { lookAtConsole } from "./nodes/console.ts";
@@ -23,7 +24,6 @@ import type { Stranded } from "./providers/former.ts";
 import { becameFree } from "./providers/slots.ts";
 import { providerUses } from "./providers/use.ts";
 import { aborted } from "./tasks.ts";
-import { testify, type Witness } from "./testify.ts";
 import { removeGhosts, removeLockParents } from "./tree-leftovers.ts";
 
 /** Slow resync of everything that events drive, milliseconds. */
@@ -102,7 +102,7 @@ export class Launcher {
       member: () => this.#membership.name,
       hostname: identity.hostname,
       version: identity.version,
-      testify: (about) => testify(this.#witness(), about),
+      answer: (about) => answer(this.#sources(), about),
     });
   }
 
@@ -272,7 +272,7 @@ export class Launcher {
     this.#parts.loop.push({ type: "session-lost" });
   }
 
-  #witness(): Witness {
+  #sources(): Sources {
     const { loop, serving, view, ages, handles, sliverMachines } = this.#parts;
     return {
       view,

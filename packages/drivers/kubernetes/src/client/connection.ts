@@ -54,7 +54,7 @@ const OUTAGE_MS = 45_000;
 /** Longest pause between two attempts, milliseconds. */
 const SLOWEST_MS = 5_000;
 /** Milliseconds during which a 403 is retried after an outage: a new API server refuses calls until it has loaded all roles. */
-const YOUNG_MS = 20_000;
+const RECENT_MS = 20_000;
 /**
  * HTTP statuses after which a call is repeated. This is safe, because the driver chooses all object names: a repeated POST gets
  * "AlreadyExists".
@@ -169,11 +169,11 @@ export class Connection {
           this.#access.refused();
           continue;
         }
-        const isYoung = clock.monotonic() - this.#outage < YOUNG_MS;
+        const isRecent = clock.monotonic() - this.#outage < RECENT_MS;
         // A forbidden call is repeated only shortly after an outage, since a 403 is final on a server that runs.
         const mayPass =
           error instanceof NoAnswer ||
-          (error instanceof KubeError && (AGAIN.has(error.status) || (isYoung && isForbidden(error))));
+          (error instanceof KubeError && (AGAIN.has(error.status) || (isRecent && isForbidden(error))));
         if (!mayPass || this.#closed.signal.aborted || clock.monotonic() - began > OUTAGE_MS) throw error;
         await sleep(clock, backoff(random, tries, 100, SLOWEST_MS), call.signal);
       }
@@ -227,7 +227,7 @@ export class Connection {
     return { transport: this.#connections.of(route), request };
   }
 
-  /** The error for a failed exchange: the signal's reason when the caller aborted, otherwise NoAnswer. Notes the outage for `isYoung`. */
+  /** The error for a failed exchange: the signal's reason when the caller aborted, otherwise NoAnswer. Notes the outage for `isRecent`. */
   #noAnswer(method: string, { path, signal }: Call, cause: unknown): unknown {
     if (signal.aborted) return signal.reason;
     this.#outage = this.#options.clock.monotonic();

@@ -51,7 +51,7 @@ export function sharedNodes(site: Site): Nodes {
   /** One watch per project, which lives as long as the provider. The promise is stored, so that concurrent callers share the first list. */
   const seen = new Map<string, Promise<Seen>>();
   /** Projects in which the launcher may not create job credentials, with the reason. Their jobs get the launcher's own. */
-  const handsOn = new Map<string, string>();
+  const refusals = new Map<string, string>();
   const pools = site.config.pools.map(({ name }) => name);
   /** Projects that could not be read since the provider opened, with the reason: each is its pool's fault, and the others serve. */
   const closed = new Map<string, unknown>();
@@ -112,7 +112,7 @@ export function sharedNodes(site: Site): Nodes {
 
     yield { step: "token", deadlineMs: CALL_MS };
     const port = await portFor(pod, signal);
-    const refusal = handsOn.get(tag.pool);
+    const refusal = refusals.get(tag.pool);
     if (refusal !== undefined)
       site.remark(tag, `jobs in project ${tag.pool} get the launcher's own credential: it ${refusal}`);
     const place = { namespace: tag.pool, pod: name, isOwn: false };
@@ -130,7 +130,7 @@ export function sharedNodes(site: Site): Nodes {
   async function portFor({ metadata: { name, uid, namespace = "" } }: Pod, signal: AbortSignal) {
     const place = { namespace, pod: name, isOwn: false };
     const access = await connection.access();
-    if (!handsOn.has(namespace)) {
+    if (!refusals.has(namespace)) {
       const user = `${name}-${uid.slice(0, 8)}`;
       const owner = { apiVersion: "v1", kind: "Pod", name, uid };
       const more = { ownerReferences: [owner] };
@@ -155,7 +155,7 @@ export function sharedNodes(site: Site): Nodes {
 
   /** Logs that jobs of a project get the launcher's own credential, and remembers it until the provider is opened again. */
   function say(project: string, error: unknown): void {
-    handsOn.set(project, messageOf(error));
+    refusals.set(project, messageOf(error));
     site.log.warn(
       { provider: site.config.name, project },
       `jobs in project ${project} get the launcher's own credential: it may not make service accounts, roles and tokens there; grant it the role admin of the project`,

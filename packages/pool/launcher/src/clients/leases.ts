@@ -24,8 +24,8 @@ import { Busy, giveBack, holdNode, nodesOf } from "./lease-holds.ts";
 export class LeaseKeeper {
   readonly #context: RecordHandles;
   readonly #controllers: KeyedController;
-  /** Versions of records that make no sense: each is said once. */
-  readonly #senseless = new Map<string, number>();
+  /** Versions of records that cannot be read: each is said once. */
+  readonly #unreadable = new Map<string, number>();
 
   constructor(context: RecordHandles) {
     this.#context = context;
@@ -122,11 +122,11 @@ export class LeaseKeeper {
   #decode(id: string, entry: OwnEntry): Lease | undefined {
     try {
       const lease = decodeLease(id, entry.data);
-      this.#senseless.delete(id);
+      this.#unreadable.delete(id);
       return lease;
     } catch (error) {
-      if (this.#senseless.get(id) === entry.version) return undefined;
-      this.#senseless.set(id, entry.version);
+      if (this.#unreadable.get(id) === entry.version) return undefined;
+      this.#unreadable.set(id, entry.version);
       const { code = "unknown" } = error as { code?: string };
       this.#context.counters.add("view.records_skipped", 1, { kind: "lease", code });
       this.#context.log.warn(
@@ -144,7 +144,7 @@ export class LeaseKeeper {
    */
   async #forget(id: string): Promise<undefined> {
     const { ages, tree, view, log } = this.#context;
-    this.#senseless.delete(id);
+    this.#unreadable.delete(id);
     ages.forget(leasePath(id));
     for (const request of [...view.requests.byRequestor.get(leaseRequestor(id))]) {
       // The tree has the last word: the view may show the request before its lease.

@@ -40,7 +40,7 @@ export async function dropClaim(
   fence: CheckOp,
 ): Promise<void> {
   const { path, node } = claim;
-  // A claim that names no node is an operator's to delete (`senselessClaims`).
+  // A claim that names no node is an operator's to delete (`claimsOfNoNode`).
   if (node === null) return;
   // The view may show the claim before the record, and the server that we are connected to may be behind.
   await tree.sync(path);

@@ -11,7 +11,7 @@ import type { RecordHandles } from "../held-records.ts";
 import { isServed } from "../providers/foreign.ts";
 import { slotSettingsOf } from "../providers/learn-facts.ts";
 import { carryOut, type OwnerParts, unlockForgotten } from "./carry-out.ts";
-import { keyOf, type OwnerAction, planOwner, senselessClaims } from "./plan.ts";
+import { claimsOfNoNode, keyOf, type OwnerAction, planOwner } from "./plan.ts";
 
 /** Milliseconds between two reconciliations without an event. */
 const RESYNC_MS = 60_000;
@@ -49,7 +49,7 @@ export class BackingController {
   /** Nodes whose record says that they are backing nodes of ours, but whose lock another client has; by the version of the record. */
   readonly #disowned = new Map<string, number>();
   /** Paths of claims that name no node and have been logged. */
-  #senseless: ReadonlySet<string> = new Set();
+  #logged: ReadonlySet<string> = new Set();
   /**
    * Whether the next reconciliation compares all claims with all records. Set at the start, with a new leadership, and after changes
    * by other programs.
@@ -231,7 +231,7 @@ export class BackingController {
     const due = this.#due(actions);
     await Promise.all(due.map((action) => this.#attempt(action)));
     if (compare) {
-      this.#logSenseless();
+      this.#logClaimsOfNoNode();
       await this.#unlockForgotten();
       this.#compareMachines();
     }
@@ -243,16 +243,16 @@ export class BackingController {
   }
 
   /** Logs each claim that names no node, once: its slot stays unused until an operator deletes the claim. */
-  #logSenseless(): void {
+  #logClaimsOfNoNode(): void {
     const { log, counters } = this.#context;
-    const found = senselessClaims({ view: this.#context.view, provider: this.#provider });
+    const found = claimsOfNoNode({ view: this.#context.view, provider: this.#provider });
     for (const claim of found) {
-      if (this.#senseless.has(claim)) continue;
+      if (this.#logged.has(claim)) continue;
       counters.add("view.records_skipped", 1, { kind: "slot", code: "slot.unreadable" });
       const facts = { provider: this.#provider, claim };
       log.warn(facts, "a slot claim names no node: the slot stays unused until that znode is deleted");
     }
-    this.#senseless = new Set(found);
+    this.#logged = new Set(found);
   }
 
   /** Whether nothing of the provider is left: no backing node, node, folder or request. */

@@ -291,10 +291,7 @@ function planClaims({ view, provider, backings }: OwnerFacts, draft: Draft): voi
 }
 
 /** Paths of claims that name no node. Their slots stay taken until an operator deletes them, because a client may use them. */
-export function senselessClaims({
-  view,
-  provider,
-}: Pick<OwnerFacts, "view" | "provider">): readonly string[] {
+export function claimsOfNoNode({ view, provider }: Pick<OwnerFacts, "view" | "provider">): readonly string[] {
   return [...view.slots.folders]
     .filter(([, owner]) => owner === provider)
     .flatMap(([backing]) => [...view.slots.claimsOn(backing).values()])

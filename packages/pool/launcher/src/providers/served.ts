@@ -95,7 +95,7 @@ export interface ClosedProvider {
   /** As configured. */
   readonly name: string;
   /** The provider is still served by its former configuration; the new one is not in force. */
-  readonly goesOn: boolean;
+  readonly isStillServed: boolean;
   readonly pools: readonly { readonly name: string; readonly labels: ReadonlySet<string> }[];
   /** Why it cannot. */
   readonly code: VerdictCode;
@@ -107,12 +107,12 @@ export interface ClosedProvider {
   readonly error: string;
 }
 
-/** The providers that are not open. `goesOn`: their former configuration is still served. */
-export function closedOf(all: Iterable<Served>, goesOn: boolean): readonly ClosedProvider[] {
+/** The providers that are not open. `isStillServed`: their former configuration is still served. */
+export function closedOf(all: Iterable<Served>, isStillServed: boolean): readonly ClosedProvider[] {
   return [...all].flatMap(({ config, open, failing }) => {
     if (open !== undefined || failing === undefined) return [];
     const pools = config.pools.map(({ name, labels }) => ({ name, labels: new Set(labels.keys()) }));
-    return [{ name: config.name, goesOn, pools, ...failing }];
+    return [{ name: config.name, isStillServed, pools, ...failing }];
   });
 }
 

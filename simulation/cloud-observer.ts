@@ -18,7 +18,7 @@ type NoteImage = (event: ImageEvent) => void;
  * Sees each create and delete of one cloud twice, with the calling process: when it is sent, and when the cloud carries it out, which may
  * be after the process died. The cloud does not know its callers; they are recognised by the timers that their calls set.
  */
-export class Witness {
+export class CloudObserver {
   readonly #provider: string;
   readonly #note: Note;
   readonly #noteImage: NoteImage;

@@ -1,23 +1,23 @@
 import type { Op } from "@nodeyard/tree";
 
 /** Moments between a launcher's check of its right to act and the action that follows. */
-export const AMBUSHES = [
+export const TRAPS = [
   "session expired at a check",
   "session expired at a create",
   "lost reply, server behind",
 ] as const;
-export type AmbushAt = (typeof AMBUSHES)[number];
+export type TrapAt = (typeof TRAPS)[number];
 
 /** A fault for the next launcher that reaches a moment: it has checked its lock, and its write or machine is in flight. */
-export class Ambush {
-  readonly #armed = new Map<AmbushAt, number>();
-  readonly #count: (at: AmbushAt) => void;
+export class Trap {
+  readonly #armed = new Map<TrapAt, number>();
+  readonly #count: (at: TrapAt) => void;
 
-  constructor(count: (at: AmbushAt) => void) {
+  constructor(count: (at: TrapAt) => void) {
     this.#count = count;
   }
 
-  arm(at: AmbushAt): void {
+  arm(at: TrapAt): void {
     this.#armed.set(at, (this.#armed.get(at) ?? 0) + 1);
   }
 
@@ -26,7 +26,7 @@ export class Ambush {
   }
 
   /** Whether the fault strikes here; if so, it has struck. */
-  strikes(at: AmbushAt): boolean {
+  strikes(at: TrapAt): boolean {
     const left = this.#armed.get(at) ?? 0;
     if (left === 0) return false;
     this.#armed.set(at, left - 1);

@@ -9,8 +9,8 @@ import { sumOf } from "./providers/prices.ts";
 import type { ClosedProvider } from "./providers/served.ts";
 import type { Timings } from "./timings.ts";
 
-/** The parts of a launcher from which `testify` answers. All but `history`, `remarks` and `console` read memory only. */
-export interface Witness {
+/** The parts of a launcher from which `answer` answers. All but `history`, `remarks` and `console` read memory only. */
+export interface Sources {
   readonly view: View;
   readonly timings: Timings;
   /** Of nodes of a provider; Infinity: they never expire, or another launcher serves the provider. */
@@ -46,44 +46,44 @@ export interface Witness {
  * that another process puts into the tree. What is not known here is empty or null, so that the asker can merge the answers of several
  * launchers.
  */
-export async function testify(witness: Witness, about: About): Promise<Testimony> {
+export async function answer(sources: Sources, about: About): Promise<Testimony> {
   const [{ events, problem }, remarks, end] = await Promise.all([
-    witness.history?.(about) ?? noHistory("this process keeps no journal"),
-    remarksOf(witness, about.node),
-    consoleOf(witness, about.console),
+    sources.history?.(about) ?? noHistory("this process keeps no journal"),
+    remarksOf(sources, about.node),
+    consoleOf(sources, about.console),
   ]);
-  const request = about.request === undefined ? undefined : witness.view.requests.byId.get(about.request);
+  const request = about.request === undefined ? undefined : sources.view.requests.byId.get(about.request);
   // An ended request waits for nothing, and no pool would serve it.
   const open = request !== undefined && ["requested", "pending"].includes(request.record.state);
-  const verdict = open ? witness.verdict(request.id) : undefined;
+  const verdict = open ? sources.verdict(request.id) : undefined;
   return {
     wait: verdict === undefined ? null : { ...verdict, nextTry: verdict.nextTry ?? null },
-    pools: outlooksFor(witness, open ? request : undefined, about.label, verdict),
-    underWay: stepsOf(witness, about),
+    pools: outlooksFor(sources, open ? request : undefined, about.label, verdict),
+    underWay: stepsOf(sources, about),
     events: [...events],
     problem,
-    ...holdOf(witness, about.node),
-    ...elsewhereOf(witness, about.node),
+    ...holdOf(sources, about.node),
+    ...elsewhereOf(sources, about.node),
     ...(remarks.length > 0 && { remarks: [...remarks] }),
     ...(end !== undefined && { console: end }),
     ...(about.provider !== undefined && {
-      providers: witness.providers().filter(({ name }) => name === about.provider),
+      providers: sources.providers().filter(({ name }) => name === about.provider),
     }),
   };
 }
 
-async function remarksOf({ view, remarks }: Witness, node = ""): Promise<readonly string[]> {
+async function remarksOf({ view, remarks }: Sources, node = ""): Promise<readonly string[]> {
   const record = view.nodes.byId.get(node)?.record;
   return record === undefined ? [] : remarks(record.provider, node);
 }
 
-async function consoleOf(witness: Witness, node = ""): Promise<ConsoleEnd | undefined> {
-  const record = witness.view.nodes.byId.get(node)?.record;
-  return record && witness.console(record);
+async function consoleOf(sources: Sources, node = ""): Promise<ConsoleEnd | undefined> {
+  const record = sources.view.nodes.byId.get(node)?.record;
+  return record && sources.console(record);
 }
 
 /** How long a node on hold may stay by the configuration; left out where that is for ever or not ours to say. */
-function holdOf({ view, maxHoldAgeMs }: Witness, node = ""): Pick<Testimony, "maxHoldAgeMs"> {
+function holdOf({ view, maxHoldAgeMs }: Sources, node = ""): Pick<Testimony, "maxHoldAgeMs"> {
   const record = view.nodes.byId.get(node)?.record;
   if (record?.state !== "hold") return {};
   const ms = maxHoldAgeMs(record.provider);
@@ -91,7 +91,7 @@ function holdOf({ view, maxHoldAgeMs }: Witness, node = ""): Pick<Testimony, "ma
 }
 
 /** Where the node's machine is, unless its provider looks there. */
-function elsewhereOf({ view, place }: Witness, node = ""): Pick<Testimony, "elsewhere"> {
+function elsewhereOf({ view, place }: Sources, node = ""): Pick<Testimony, "elsewhere"> {
   const record = view.nodes.byId.get(node)?.record;
   const here = place(record?.provider ?? "");
   if (record === undefined || here === undefined || !isElsewhere(record, here)) return {};
@@ -100,26 +100,26 @@ function elsewhereOf({ view, place }: Witness, node = ""): Pick<Testimony, "else
 
 /** Pools that are served, then those of providers that are not. Empty for an ended request, and where no label is asked about. */
 function outlooksFor(
-  witness: Witness,
+  sources: Sources,
   request: RequestEntry | undefined,
   label: string | undefined,
   verdict: Verdict | undefined,
 ): PoolOutlook[] {
   const labels = request?.record.nodeTypes ?? (label === undefined ? undefined : [label]);
   if (labels === undefined) return [];
-  const durations = durationsOf(witness);
+  const durations = durationsOf(sources);
   const outlooks =
     request === undefined
-      ? witness.outlooksOfLabel(labels[0]!, durations)
-      : witness.outlooks(request, durations);
+      ? sources.outlooksOfLabel(labels[0]!, durations)
+      : sources.outlooks(request, durations);
   const open = outlooks.map(({ forecast, ...outlook }): PoolOutlook => {
     // Since when it is made stands in the verdict of the request.
     const since = outlook.outlook === "serves" ? (verdict?.since ?? null) : outlook.since;
-    const cost = sumOf(labels.map((label) => witness.price(outlook.pool, label)));
+    const cost = sumOf(labels.map((label) => sources.price(outlook.pool, label)));
     const facts = cost === null ? outlook.facts : { ...outlook.facts, cost: costOf(cost) };
-    return { ...outlook, facts, since, ...estimateOf(witness, outlook.pool, labels, forecast) };
+    return { ...outlook, facts, since, ...estimateOf(sources, outlook.pool, labels, forecast) };
   });
-  const closed = witness.closed().flatMap((provider) => closedPools(provider, labels));
+  const closed = sources.closed().flatMap((provider) => closedPools(provider, labels));
   // A pool that is still served by its former configuration appears once: as the former pool, if that has the labels.
   const before = new Set(open.flatMap(({ pool, outlook }) => (outlook === "lacks" ? [] : [pool])));
   const after = new Map(closed.map((outlook) => [outlook.pool, outlook.facts]));
@@ -143,7 +143,7 @@ function notInForce(facts: PoolOutlook["facts"] | undefined): PoolOutlook["facts
 
 /** Pools that are not registered as they are configured, since their provider could not be opened. */
 function closedPools(
-  { name, goesOn, pools, code, since, nextTry, error }: ClosedProvider,
+  { name, isStillServed, pools, code, since, nextTry, error }: ClosedProvider,
   labels: readonly string[],
 ): PoolOutlook[] {
   return pools
@@ -153,7 +153,7 @@ function closedPools(
       provider: name,
       outlook: "waits",
       code,
-      facts: { error, failing_since: since, ...(goesOn ? { new_configuration: "not in force" } : {}) },
+      facts: { error, failing_since: since, ...(isStillServed ? { new_configuration: "not in force" } : {}) },
       since,
       nextTry,
       position: null,
@@ -164,7 +164,7 @@ function closedPools(
 }
 
 /** What forecasts are computed from. A lease ends at a known time; of other uses only the durations of former ones are known. */
-function durationsOf({ timings, view, now }: Witness): Durations {
+function durationsOf({ timings, view, now }: Sources): Durations {
   return {
     used: (label) => timings.usesOf(label),
     launched: (pool, label) => timings.launchesOf(pool, label),
@@ -184,7 +184,7 @@ function durationsOf({ timings, view, now }: Witness): Durations {
 
 /** The range that contains 80 % of the equally likely times. */
 function estimateOf(
-  { timings }: Witness,
+  { timings }: Sources,
   pool: string,
   labels: readonly string[],
   forecast: Outlook["forecast"],
@@ -207,7 +207,7 @@ function estimateOf(
 }
 
 /** Driver steps of the node that is asked about, or of all nodes of the request. */
-function stepsOf({ stepsUnderWay, view }: Witness, { node, request }: About): UnderWay[] {
+function stepsOf({ stepsUnderWay, view }: Sources, { node, request }: About): UnderWay[] {
   const wanted = (id: string) =>
     id === node || (request !== undefined && view.nodes.byId.get(id)?.record.allocatedTo === request);
   return [...stepsUnderWay.values()].filter((step) => wanted(step.node)).map((step) => ({ ...step }));
