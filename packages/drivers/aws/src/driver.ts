@@ -39,15 +39,15 @@ export function createAwsDriver(host: AwsHost): Driver<AwsProviderConfig> {
         rate === 0 ? 0 : 1_000 / rate,
         () => new AwsAccount({ place: { ...place, ...own }, sdk: host.sdk, clock, log, observe }),
       );
-      const { provider, shop } = awsProvider(config, context, share, host.openFile);
+      const { provider, parts } = awsProvider(config, context, share, host.openFile);
       // Never aborts: the calls have their own limits.
       const { signal } = new AbortController();
       try {
         // Opening fails when the credentials or the network do not work, so that no node is assigned to this provider.
-        await shop.account.instances.all(signal, false);
-        await shop.account.locate(signal);
+        await parts.account.instances.all(signal, false);
+        await parts.account.locate(signal);
         if (context.purpose !== "look")
-          await shop.templates.reconcile((label) => shop.rootOf(label, signal), signal);
+          await parts.templates.reconcile((label) => parts.rootOf(label, signal), signal);
         return provider;
       } catch (error) {
         await provider.close();

@@ -18,25 +18,25 @@ import { awsImageStore, listUploads, removeUploaded, uploadsOf } from "./images/
 import { machineResources, removeMachineResource } from "./leaks.ts";
 import { hasEnded } from "./machines/instances.ts";
 import { assertStays, isInterrupted, takeNotice } from "./machines/interruptions.ts";
+import { type Parts, partsOf } from "./machines/parts.ts";
 import { machineType } from "./machines/run-body.ts";
 import { createMachine, removeMachine } from "./machines/steps.ts";
-import { type Workshop, workshop } from "./machines/workshop.ts";
 import { followNotices, type Notice } from "./notices.ts";
 import { labelAmounts, labelCodes } from "./quota/amounts.ts";
 
 /**
  * One provider of an account and region. No I/O by itself, but with a notice queue or spot labels it follows notices until
- * `close`. `shop` is for the checks when the provider opens.
+ * `close`. `parts` is for the checks when the provider opens.
  */
 export function awsProvider(
   config: AwsProviderConfig,
   context: DriverContext,
   share: Share<AwsAccount>,
   openFile: OpenFile,
-): { readonly provider: Provider; readonly shop: Workshop } {
+): { readonly provider: Provider; readonly parts: Parts } {
   const closed = new AbortController();
   const { account } = share;
-  const shop = workshop(config, context, account, closed.signal);
+  const parts = partsOf(config, context, account, closed.signal);
   const labels = config.pools.flatMap(({ labels: all }) => [...all.values()]);
   // Only these quotas count. Others of the account have nothing to do with the labels, and a quota of 0 must not stop the provider.
   const codes = new Set(labels.flatMap(({ own }) => labelCodes(own)));
@@ -54,14 +54,14 @@ export function awsProvider(
         // Launches and deletions wait at the limiter of writes, so it is the one that an operator needs to see.
         pace: { now: () => account.pace.writes },
         zones: { list: (pool, signal) => zonesOf(account, pool as PoolConfig<AwsPoolOwn>, signal) },
-        handover: { ready: (tag, step) => assertStays(shop, tag, step) },
-        console: { read: (tag, step) => consoleOf(shop, tag, step) },
+        handover: { ready: (tag, step) => assertStays(parts, tag, step) },
+        console: { read: (tag, step) => consoleOf(parts, tag, step) },
         images: awsImageStore(uploads),
       },
-      create: (order, step) => createMachine(shop, order, step),
-      remove: (tag, step) => removeMachine(shop, tag, step),
+      create: (order, step) => createMachine(parts, order, step),
+      remove: (tag, step) => removeMachine(parts, tag, step),
       async find(tag, signal, stored = null) {
-        const found = await shop.instances.find(tag, stored, signal);
+        const found = await parts.instances.find(tag, stored, signal);
         if (found?.InstanceId === undefined || hasEnded(found)) return undefined;
         const host = found.Placement?.HostId;
         // The form in which the id is stored, so that a removal by it releases the host too.
@@ -110,17 +110,17 @@ export function awsProvider(
   // A message that is taken is gone for all others, so only a launcher, which can tell the users, takes any.
   if (context.purpose !== "look" && (queue !== null || labels.some(({ own }) => own.spot))) {
     const { clock, random, log } = context;
-    const take = (notice: Notice) => takeNotice(shop, context, notice, closed.signal);
+    const take = (notice: Notice) => takeNotice(parts, context, notice, closed.signal);
     // Never rejects. `closed` ends it.
     const impaired = (why: string | null) => context.impaired?.("the notice queue", why);
     void followNotices({ aws: account.aws, queue, clock, random, log, take, impaired }, closed.signal);
   }
-  return { provider, shop };
+  return { provider, parts };
 }
 
 /** The console of a tag's machine; null when it has none or has ended. EC2 keeps the last 64 KiB, and shows them some minutes late. */
 async function consoleOf(
-  { account, instances }: Workshop,
+  { account, instances }: Parts,
   tag: Tag,
   { externalId, signal }: StepContext,
 ): Promise<string | null> {

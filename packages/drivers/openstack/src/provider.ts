@@ -17,9 +17,9 @@ import { glanceStore } from "./images/store.ts";
 import { resourcesOf } from "./leaks/resources.ts";
 import type { Lookups } from "./lookups/lookups.ts";
 import { networksFor } from "./machines/addresses.ts";
+import { type Parts, partsOf } from "./machines/parts.ts";
 import { idOf } from "./machines/servers.ts";
 import { createMachine, reachOf, removeMachine } from "./machines/steps.ts";
-import { type Workshop, workshop } from "./machines/workshop.ts";
 
 /** Lines of a console that are read. */
 const CONSOLE_LINES = 200;
@@ -35,8 +35,8 @@ export function openstackProvider(
 ): Provider {
   // Ends creates that continue after their callers gave up (`Servers.create`).
   const closed = new AbortController();
-  const shop = workshop(config, context, lease, ipv6, closed.signal);
-  const { nova, neutron, cinder, glance, lookups, watch, servers, floatingIps, cloud } = shop;
+  const parts = partsOf(config, context, lease, ipv6, closed.signal);
+  const { nova, neutron, cinder, glance, lookups, watch, servers, floatingIps, cloud } = parts;
   const { clock } = context;
   return provide(
     config.name,
@@ -45,11 +45,11 @@ export function openstackProvider(
         types: { of: (label) => machineType(label as LabelConfig<OpenstackLabelOwn>) },
         pace: { now: () => lease.session.limiter },
         zones: { list: (_pool, signal) => lookups.zones(signal) },
-        console: { read: (tag, step) => consoleOf(shop, tag, step) },
+        console: { read: (tag, step) => consoleOf(parts, tag, step) },
         images: glanceStore({ glance, cloud, clock, openFile, uploadMs: config.own.imageUploadTimeoutMs }),
       },
-      create: (order, step) => createMachine(shop, order, step),
-      remove: (tag, step) => removeMachine(shop, tag, step),
+      create: (order, step) => createMachine(parts, order, step),
+      remove: (tag, step) => removeMachine(parts, tag, step),
       find: async (tag, signal, stored = null) => (await servers.find(tag, stored, signal))?.id,
       async list(signal) {
         // Servers are listed last, so that parts of a server that is created meanwhile find their server in the list.
@@ -62,7 +62,7 @@ export function openstackProvider(
         const listed = [...(await watch.whole(signal)).values()];
         const all = { servers: listed, ports, floatingIps: ips, volumes, images };
         const amounts = await amountsOf(lookups, listed, signal);
-        return resourcesOf(all, { evidence: shop.evidence, amounts, ports: config.own.portCleanup });
+        return resourcesOf(all, { evidence: parts.evidence, amounts, ports: config.own.portCleanup });
       },
       /** A leaked server takes its floating IP with it, as `remove` does, and is waited for. Other types are deleted by one call. */
       async removeResource({ type, id, tag }, signal) {
@@ -87,7 +87,7 @@ export function openstackProvider(
         ]);
         return limitsOf({ compute, volume, network });
       },
-      need: (label, signal) => need(shop, label as LabelConfig<OpenstackLabelOwn>, signal),
+      need: (label, signal) => need(parts, label as LabelConfig<OpenstackLabelOwn>, signal),
       async close() {
         closed.abort(new Error(`provider ${config.name} is closed`));
         watch.close();
@@ -105,23 +105,23 @@ export function openstackProvider(
  * one does not.
  */
 async function need(
-  shop: Workshop,
+  parts: Parts,
   label: LabelConfig<OpenstackLabelOwn>,
   signal: AbortSignal,
 ): Promise<Resources> {
-  const { config, cloud, lookups } = shop;
+  const { config, cloud, lookups } = parts;
   const { cloudImage, networks } = label.own;
   if (cloudImage !== null) await lookups.cloudImage(cloudImage, signal);
   const names = await lookups.networkNames(networksFor(networks, cloud.networks), signal);
   // By identity, because several pools may have a label of that name.
   const pool = config.pools.find(({ labels }) => labels.get(label.name) === label);
   const floats = cloud.floatingIps && (pool?.own as OpenstackPoolOwn | undefined)?.autoFloatingIp === true;
-  const reach = floats ? await reachOf(shop, signal) : null;
+  const reach = floats ? await reachOf(parts, signal) : null;
   return needOf(await lookups.flavor(label, signal), label, networkNeed(names, reach));
 }
 
 /** The end of the console of a tag's server; null when there is no server or no console. */
-async function consoleOf({ servers, nova }: Workshop, tag: Tag, step: StepContext): Promise<string | null> {
+async function consoleOf({ servers, nova }: Parts, tag: Tag, step: StepContext): Promise<string | null> {
   const server = await servers.existing(tag, step.externalId, step.signal);
   return server === undefined ? null : nova.console(server.id, CONSOLE_LINES, step.signal);
 }

@@ -104,27 +104,27 @@ export function offerTests({ test, expect }: TestKit, run: With): void {
 
 /** Tests of the image store, if the provider has one and the rig provides an image. */
 export function imageTests({ test, expect }: TestKit, run: With): void {
-  const withStore = (body: (bench: Bench, shop: Shop) => Promise<void>) =>
+  const withStore = (body: (bench: Bench, uploads: Uploads) => Promise<void>) =>
     run(async (bench) => {
       const provider = await bench.open();
       if (provider.offers?.images === undefined || bench.rig.image === undefined) return;
-      await body(bench, new Shop(bench, provider));
+      await body(bench, new Uploads(bench, provider));
     });
 
   test(
     "an uploaded image is listed with its tag, its id saved before the end, and its whole size reported",
-    withStore(async (bench, shop) => {
+    withStore(async (bench, uploads) => {
       const format = (await bench.rig.image?.())?.format ?? "";
-      expect(shop.store.formats.includes(format)).toBe(true);
-      const { id, saved, sent, size } = await shop.upload("0000000001");
+      expect(uploads.store.formats.includes(format)).toBe(true);
+      const { id, saved, sent, size } = await uploads.upload("0000000001");
       // The saved id is what the builder has after a crash.
       expect(saved).toEqual(id);
       expect(sent).toBe(size);
       await bench.rig.settle();
-      const listed = await bench.call((signal) => shop.provider.list(signal));
+      const listed = await bench.call((signal) => uploads.provider.list(signal));
       const mine = listed.filter(({ imageTag }) => imageTag?.uploadId === "0000000001");
       expect(mine.map(({ type, tag, imageTag }) => ({ type, tag, imageTag }))).toEqual([
-        { type: "image", tag: null, imageTag: shop.tag("0000000001") },
+        { type: "image", tag: null, imageTag: uploads.tag("0000000001") },
       ]);
       expect(mine[0]?.id).toEqual(id);
     }),
@@ -132,14 +132,14 @@ export function imageTests({ test, expect }: TestKit, run: With): void {
 
   test(
     "a second upload of one tag leaves one image; removing it twice, and by no id, ends normally",
-    withStore(async (_bench, shop) => {
-      const first = await shop.upload("0000000002");
+    withStore(async (_bench, uploads) => {
+      const first = await uploads.upload("0000000002");
       for (const saved of [first.id, null]) {
-        await shop.upload("0000000002", saved);
-        expect((await shop.imagesOf("0000000002")).length).toBe(1);
+        await uploads.upload("0000000002", saved);
+        expect((await uploads.imagesOf("0000000002")).length).toBe(1);
       }
-      for (const saved of [null, first.id, null]) await shop.remove("0000000002", saved);
-      expect(await shop.imagesOf("0000000002")).toEqual([]);
+      for (const saved of [null, first.id, null]) await uploads.remove("0000000002", saved);
+      expect(await uploads.imagesOf("0000000002")).toEqual([]);
     }),
   );
 
@@ -149,8 +149,8 @@ export function imageTests({ test, expect }: TestKit, run: With): void {
       withStore(async (bench) => {
         for (let crash = 1; crash <= 20; crash++) {
           const id = String(crash).padStart(10, "0");
-          const left = await new Shop(bench, await bench.open()).cutOff(id, crash, { stored });
-          const next = new Shop(bench, await bench.open());
+          const left = await new Uploads(bench, await bench.open()).cutOff(id, crash, { stored });
+          const next = new Uploads(bench, await bench.open());
           const again = await next.upload(id, left.externalId);
           expect((await next.imagesOf(id)).map((image) => image.id)).toEqual([again.id]);
           await next.remove(id, stored ? again.id : null);
@@ -163,14 +163,14 @@ export function imageTests({ test, expect }: TestKit, run: With): void {
 
   test(
     "an upload that is cancelled within any step leaves nothing that a removal by tag does not find",
-    withStore(async (bench, shop) => {
+    withStore(async (bench, uploads) => {
       for (let cancel = 1; cancel <= 20; cancel++) {
         const id = String(cancel).padStart(10, "0");
-        const left = await shop.cutOff(id, cancel, { abort: true });
+        const left = await uploads.cutOff(id, cancel, { abort: true });
         await bench.rig.settle();
-        await shop.remove(id, null);
+        await uploads.remove(id, null);
         await bench.rig.settle();
-        expect(await shop.imagesOf(id)).toEqual([]);
+        expect(await uploads.imagesOf(id)).toEqual([]);
         if (left.ended) return;
       }
     }),
@@ -178,30 +178,30 @@ export function imageTests({ test, expect }: TestKit, run: With): void {
 
   test(
     "images of another installation and of another upload stay, even when their id is given",
-    withStore(async (bench, shop) => {
+    withStore(async (bench, uploads) => {
       const other = new Bench(bench.rig, OTHER_INSTALLATION);
-      const theirs = new Shop(other, await other.open());
-      const [mine, its] = [await shop.upload("0000000003"), await theirs.upload("0000000003")];
-      const later = await shop.upload("0000000004");
-      await shop.remove("0000000003", its.id);
-      expect(await shop.imagesOf("0000000003")).toEqual([]);
+      const theirs = new Uploads(other, await other.open());
+      const [mine, its] = [await uploads.upload("0000000003"), await theirs.upload("0000000003")];
+      const later = await uploads.upload("0000000004");
+      await uploads.remove("0000000003", its.id);
+      expect(await uploads.imagesOf("0000000003")).toEqual([]);
       expect((await theirs.imagesOf("0000000003")).map(({ id }) => id)).toEqual([its.id]);
-      await shop.remove("0000000003", later.id);
-      expect((await shop.imagesOf("0000000004")).map(({ id }) => id)).toEqual([later.id]);
+      await uploads.remove("0000000003", later.id);
+      expect((await uploads.imagesOf("0000000004")).map(({ id }) => id)).toEqual([later.id]);
       expect(JSON.stringify(mine.id) === JSON.stringify(its.id)).toBe(false);
     }),
   );
 
   test(
     "a leaked image is removed as a resource, twice",
-    withStore(async (bench, shop) => {
-      await shop.upload("0000000005");
-      const [leaked] = await shop.imagesOf("0000000005");
+    withStore(async (bench, uploads) => {
+      await uploads.upload("0000000005");
+      const [leaked] = await uploads.imagesOf("0000000005");
       // A sweep passes resources that it got from a list, so wait until the image is listed.
       await bench.rig.settle();
       for (let twice = 0; twice < 2; twice++)
-        await bench.call((signal) => shop.provider.removeResource(leaked as Resource, signal));
-      expect(await shop.imagesOf("0000000005")).toEqual([]);
+        await bench.call((signal) => uploads.provider.removeResource(leaked as Resource, signal));
+      expect(await uploads.imagesOf("0000000005")).toEqual([]);
     }),
   );
 }
@@ -209,7 +209,7 @@ export function imageTests({ test, expect }: TestKit, run: With): void {
 /**
  * Uploads and removals of the image of one bench, in the way of the builder: with checkpoints, and again after temporary errors.
  */
-class Shop {
+class Uploads {
   readonly provider: Provider;
   readonly store: ImageStore;
   readonly #bench: Bench;

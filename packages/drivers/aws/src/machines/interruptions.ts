@@ -11,7 +11,7 @@ import {
 import type { Notice } from "../notices.ts";
 import { metadataOf } from "../tags.ts";
 import { hasEnded, idsOf } from "./instances.ts";
-import type { Workshop } from "./workshop.ts";
+import type { Parts } from "./parts.ts";
 
 /** Tag of an instance whose interruption EC2 has announced. The first launcher that learns it sets the tag, which informs all of them. */
 const INTERRUPTED = "nodeyard_interrupted";
@@ -27,7 +27,7 @@ export function isInterrupted(instance: Instance): boolean {
  * account, and are passed over.
  */
 export async function takeNotice(
-  { account, config, log }: Workshop,
+  { account, config, log }: Parts,
   { installation, remark }: Pick<DriverContext, "installation" | "remark">,
   { kind, instance: id, at }: Notice,
   signal: AbortSignal,
@@ -51,7 +51,7 @@ export async function takeNotice(
 
 /** Checks a ready node before its assignment. Rejects when EC2 is about to interrupt it, but not when EC2 cannot be asked. */
 export async function assertStays(
-  { account, config, log }: Workshop,
+  { account, config, log }: Parts,
   tag: Tag,
   { signal }: StepContext,
 ): Promise<void> {
@@ -78,7 +78,7 @@ export async function assertStays(
  * so that its users learn why their job failed.
  */
 export async function interruptionOf(
-  { instances }: Workshop,
+  { instances }: Parts,
   found: Instance | undefined,
   { externalId, signal }: StepContext,
 ): Promise<string | undefined> {

@@ -14,8 +14,8 @@ import { labelAmounts, listedAmounts } from "../quota/amounts.ts";
 import { runFleet } from "./fleet.ts";
 import { hasEnded, idsOf, type MachineIds, runInstance } from "./instances.ts";
 import { interruptionOf } from "./interruptions.ts";
+import type { Parts } from "./parts.ts";
 import { machineType, type Resolved, runBody, tagsOf } from "./run-body.ts";
-import type { Workshop } from "./workshop.ts";
 
 /** Milliseconds for one call, with its wait for the rate limit. */
 const CALL_MS = 120_000;
@@ -27,11 +27,11 @@ const GONE_MS = 600_000;
  * (dedicated hosts only), instance, wait. A continued launch goes on with the host or instance that it finds.
  */
 export async function* createMachine(
-  shop: Workshop,
+  parts: Parts,
   order: CreateOrder,
   { signal, externalId }: StepContext,
 ): AsyncGenerator<Step, Machine, void> {
-  const { instances, hosts, config } = shop;
+  const { instances, hosts, config } = parts;
   const { own } = order.label as LabelConfig<AwsLabelOwn>;
   const place = `${config.name}: node ${order.tag.nodeId}`;
   let stored = externalId;
@@ -56,7 +56,7 @@ export async function* createMachine(
     host = (await hosts.existing(order.tag, idsOf(externalId).host, signal)) ?? null;
     if (host === null) {
       yield { step: "host", deadlineMs: config.launchTimeoutMs };
-      host = await hosts.allocate(order, order.az, tagsOf(order, shop.log), signal);
+      host = await hosts.allocate(order, order.az, tagsOf(order, parts.log), signal);
     }
     // The host is saved before the instance is made: it costs money from now on.
     yield { step: "host-wait", deadlineMs: config.launchTimeoutMs, ...saving({ host }) };
@@ -67,24 +67,24 @@ export async function* createMachine(
   if (id === undefined) {
     // The step may take as long as the whole launch: most of that time it waits at the rate limit.
     yield { step: "instance", deadlineMs: config.launchTimeoutMs };
-    id = await makeInstance(shop, order, host, signal);
+    id = await makeInstance(parts, order, host, signal);
   }
   yield { step: "wait", deadlineMs: config.launchTimeoutMs, ...saving({ ...onHost, instance: id }) };
   const running = await instances.running(id, place, signal);
-  return describeMachine(shop, order, running, { ...onHost, instance: id }, signal);
+  return describeMachine(parts, order, running, { ...onHost, instance: id }, signal);
 }
 
 /** Removes the machine of a tag, see `Provider.remove`. The host goes last: EC2 does not release one with an instance. */
 export async function* removeMachine(
-  shop: Workshop,
+  parts: Parts,
   tag: Tag,
   { signal, externalId }: StepContext,
 ): AsyncGenerator<Step, void, void> {
-  const { instances, hosts } = shop;
+  const { instances, hosts } = parts;
   yield { step: "find", deadlineMs: CALL_MS };
   const found = await instances.existing(tag, externalId, signal);
   // Before the deletion, which EC2 would then name as the reason why the machine ended.
-  const remark = await interruptionOf(shop, found, { signal, externalId });
+  const remark = await interruptionOf(parts, found, { signal, externalId });
   if (remark !== undefined) yield { step: "tell", deadlineMs: CALL_MS, remark };
   if (found?.InstanceId !== undefined) {
     yield { step: "delete", deadlineMs: GONE_MS };
@@ -92,7 +92,7 @@ export async function* removeMachine(
     yield { step: "gone", deadlineMs: GONE_MS };
     await instances.gone(found.InstanceId, signal);
   }
-  if (mayHaveHost(shop, tag, externalId)) {
+  if (mayHaveHost(parts, tag, externalId)) {
     const host = await hosts.existing(tag, idsOf(externalId).host, signal);
     if (host !== undefined) {
       yield { step: "host", deadlineMs: GONE_MS };
@@ -106,7 +106,7 @@ export async function* removeMachine(
  * Whether the node may have a host. A pool without dedicated hosts has none, unless it had them before a reload: then the stored id shows
  * it.
  */
-function mayHaveHost({ config }: Workshop, tag: Tag, externalId: ExternalId | null): boolean {
+function mayHaveHost({ config }: Parts, tag: Tag, externalId: ExternalId | null): boolean {
   if (idsOf(externalId).host !== undefined) return true;
   const pool = config.pools.find(({ name }) => name === tag.pool);
   return pool === undefined || [...pool.labels.values()].some(({ own }) => own.dedicatedHost);
@@ -114,31 +114,31 @@ function mayHaveHost({ config }: Workshop, tag: Tag, externalId: ExternalId | nu
 
 /** Runs one instance, directly or by a fleet. EC2's client token makes a repeated call return the same instance. */
 async function makeInstance(
-  shop: Workshop,
+  parts: Parts,
   order: CreateOrder,
   host: string | null,
   signal: AbortSignal,
 ): Promise<string> {
-  const { account, instances, log } = shop;
+  const { account, instances, log } = parts;
   const { own, name } = order.label as LabelConfig<AwsLabelOwn>;
   // The loader only warns, because Nodepool's validator accepts such a label.
   if (own.instanceType === null && own.fleet === null)
     throw new DriverError("configuration", `label ${name} has no size; add instance-type or fleet`);
-  const resolved = await resolve(shop, order, host, signal);
+  const resolved = await resolve(parts, order, host, signal);
   return instances.create(
     order.tag,
     order.attempt,
     (token, until) =>
       own.fleet === null
         ? runInstance(account, runBody(order, resolved, token, log), until)
-        : runFleet(shop, order, resolved, token, until),
+        : runFleet(parts, order, resolved, token, until),
     signal,
   );
 }
 
 /** The ids that the call needs, from the names of the configuration. Rejects with "configuration" for a name that EC2 does not know. */
 async function resolve(
-  { account, imageOf }: Workshop,
+  { account, imageOf }: Parts,
   order: CreateOrder,
   host: string | null,
   signal: AbortSignal,
@@ -153,7 +153,7 @@ async function resolve(
 
 /** The pool's subnet in the zone; of several, the one with the most free addresses. Null: the pool names none. */
 async function subnetOf(
-  account: Workshop["account"],
+  account: Parts["account"],
   { pool, az }: CreateOrder,
   signal: AbortSignal,
 ): Promise<string | null> {
@@ -182,7 +182,7 @@ function sameIds(stored: ExternalId | null, { instance, host }: MachineIds): boo
 
 /** The machine as the launcher gets it. IPv6 comes before a private IPv4 address, which clients outside of the VPC cannot reach. */
 async function describeMachine(
-  { account }: Workshop,
+  { account }: Parts,
   order: CreateOrder,
   instance: Instance,
   externalId: MachineIds,

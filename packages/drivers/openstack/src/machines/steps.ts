@@ -18,9 +18,9 @@ import {
   type Reach,
   wantsFloatingIp,
 } from "./addresses.ts";
+import type { Parts } from "./parts.ts";
 import { serverBody } from "./server-body.ts";
 import { idOf } from "./servers.ts";
-import type { Workshop } from "./workshop.ts";
 
 /** Milliseconds for one call, with its wait for the rate limit. */
 const CALL_MS = 120_000;
@@ -32,11 +32,11 @@ const GONE_MS = 600_000;
  * floating-ip (only if wanted). A continued launch finds its server by id or tag and goes on with the wait.
  */
 export async function* createMachine(
-  shop: Workshop,
+  parts: Parts,
   order: CreateOrder,
   { signal, externalId }: StepContext,
 ): AsyncGenerator<Step, Machine, void> {
-  const { servers, config } = shop;
+  const { servers, config } = parts;
   const place = `${config.name}: node ${order.tag.nodeId}`;
   yield { step: "find", deadlineMs: CALL_MS };
   let server = await servers.existing(order.tag, externalId, signal);
@@ -50,7 +50,7 @@ export async function* createMachine(
   let id = server?.id;
   if (id === undefined) {
     yield { step: "server", deadlineMs: CALL_MS };
-    id = await makeServer(shop, order, signal);
+    id = await makeServer(parts, order, signal);
   }
   // The id is saved with the yield of "wait". A launcher that dies before that finds the server by its tag.
   const saved = idOf(externalId) === id ? {} : { save: { externalId: id } };
@@ -58,20 +58,20 @@ export async function* createMachine(
   const active = await servers.active(id, place, signal);
 
   // Whether a floating IP is needed shows only now: nova may have chosen the network.
-  const reach = await reachOf(shop, signal);
+  const reach = await reachOf(parts, signal);
   let floatingIp: string | null = null;
   const { autoFloatingIp } = order.pool.own as OpenstackPoolOwn;
-  if (autoFloatingIp && shop.cloud.floatingIps && wantsFloatingIp(active, reach)) {
+  if (autoFloatingIp && parts.cloud.floatingIps && wantsFloatingIp(active, reach)) {
     yield { step: "floating-ip", deadlineMs: CALL_MS };
     const pool = poolOfFloatingIps(reach)!;
-    floatingIp = await shop.floatingIps.ensure(
+    floatingIp = await parts.floatingIps.ensure(
       order.tag,
       id,
       { pool, target: natDestinationOf(reach) },
       signal,
     );
   }
-  return describeMachine(shop, active, addressesOf(active, reach, floatingIp));
+  return describeMachine(parts, active, addressesOf(active, reach, floatingIp));
 }
 
 /**
@@ -79,14 +79,14 @@ export async function* createMachine(
  * there is a server). A call that is repeated starts from the top.
  */
 export async function* removeMachine(
-  shop: Workshop,
+  parts: Parts,
   tag: Tag,
   { signal, externalId }: StepContext,
 ): AsyncGenerator<Step, void, void> {
-  const { servers, config, cloud, floatingIps } = shop;
+  const { servers, config, cloud, floatingIps } = parts;
   yield { step: "find", deadlineMs: CALL_MS };
   const server = await servers.existing(tag, externalId, signal);
-  if (cloud.floatingIps && mayHaveFloatingIp(shop, tag)) {
+  if (cloud.floatingIps && mayHaveFloatingIp(parts, tag)) {
     yield { step: "floating-ip", deadlineMs: CALL_MS };
     await floatingIps.removeOf(tag, signal);
   }
@@ -100,47 +100,47 @@ export async function* removeMachine(
 }
 
 /** Whether to look for floating IPs. If the pool used them only before a reload of the configuration, the leak sweep finds the mark. */
-function mayHaveFloatingIp({ config }: Workshop, tag: Tag): boolean {
+function mayHaveFloatingIp({ config }: Parts, tag: Tag): boolean {
   const pool = config.pools.find(({ name }) => name === tag.pool);
   return pool === undefined || (pool.own as OpenstackPoolOwn).autoFloatingIp;
 }
 
 /** The facts by which addresses are classified. */
 export async function reachOf(
-  shop: Pick<Workshop, "cloud" | "ipv6" | "lookups">,
+  parts: Pick<Parts, "cloud" | "ipv6" | "lookups">,
   signal: AbortSignal,
 ): Promise<Reach> {
-  const { cloud, ipv6, lookups } = shop;
+  const { cloud, ipv6, lookups } = parts;
   const { networks: hints, forceIpv4 } = cloud;
   return { networks: await lookups.networks(signal), hints, private: cloud.private, forceIpv4, ipv6 };
 }
 
 /** Creates the server. Rejects with a transient error when cached ids may be out of date, so that the next attempt looks them up again. */
-async function makeServer(shop: Workshop, order: CreateOrder, signal: AbortSignal): Promise<string> {
-  const { lookups, nova, log } = shop;
+async function makeServer(parts: Parts, order: CreateOrder, signal: AbortSignal): Promise<string> {
+  const { lookups, nova, log } = parts;
   const label = order.label as LabelConfig<OpenstackLabelOwn>;
   const [flavor, imageId, networkIds, microversion] = await Promise.all([
     lookups.flavor(label, signal),
-    imageOf(shop, order, label, signal),
-    lookups.networkIds(networksFor(label.own.networks, shop.cloud.networks), signal),
+    imageOf(parts, order, label, signal),
+    lookups.networkIds(networksFor(label.own.networks, parts.cloud.networks), signal),
     nova.microversion(signal),
   ]);
   const body = serverBody(order, { flavorId: flavor.id, imageId, networkIds, microversion }, log);
   try {
-    return await shop.servers.create(order.tag, body, signal);
+    return await parts.servers.create(order.tag, body, signal);
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 400)) throw error;
     // A flavor, image, network or zone may have been replaced. Only fresh data shows whether it exists again.
     lookups.forget();
     // The ids of a second attempt were fresh, so the refusal is final.
     if (order.attempt > 1) throw error;
-    throw new DriverError("transient", `${shop.config.name}: ${error.message}`, { cause: error });
+    throw new DriverError("transient", `${parts.config.name}: ${error.message}`, { cause: error });
   }
 }
 
 /** The id of the image to boot: an uploaded one, else the cloud's. */
 async function imageOf(
-  shop: Workshop,
+  parts: Parts,
   order: CreateOrder,
   label: LabelConfig<OpenstackLabelOwn>,
   signal: AbortSignal,
@@ -148,7 +148,7 @@ async function imageOf(
   const uploaded = idOf(order.imageExternalId);
   if (uploaded !== undefined) return uploaded;
   const { cloudImage } = label.own;
-  if (cloudImage !== null) return shop.lookups.cloudImage(cloudImage, signal);
+  if (cloudImage !== null) return parts.lookups.cloudImage(cloudImage, signal);
   throw new DriverError(
     "configuration",
     `label ${label.name} has no image here: no upload of ${label.image?.name ?? "any image"} is ready`,
@@ -156,8 +156,8 @@ async function imageOf(
 }
 
 /** Facts of a server for the node's record (docs/contract/records.md, "Node"). */
-function describeMachine(shop: Workshop, server: Server, addresses: ReturnType<typeof addressesOf>): Machine {
-  const { cloud, config } = shop;
+function describeMachine(parts: Parts, server: Server, addresses: ReturnType<typeof addressesOf>): Machine {
+  const { cloud, config } = parts;
   return {
     externalId: server.id,
     ...addresses,

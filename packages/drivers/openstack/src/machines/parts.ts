@@ -13,7 +13,7 @@ import { FloatingIps } from "./floating-ips.ts";
 import { Servers } from "./servers.ts";
 
 /** The handles of a provider. It keeps no state of its own: all state is in the cloud. */
-export interface Workshop {
+export interface Parts {
   readonly config: OpenstackProviderConfig;
   readonly cloud: Cloud;
   readonly log: Log;
@@ -35,13 +35,13 @@ export interface Workshop {
 }
 
 /** Makes the handles. `closed` ends calls that continue without their caller. */
-export function workshop(
+export function partsOf(
   config: OpenstackProviderConfig,
   context: DriverContext,
   { session, cloud }: Lease,
   ipv6: boolean,
   closed: AbortSignal,
-): Workshop {
+): Parts {
   const { clock, log, observe } = context;
   const service = (name: ServiceName) => new Service(name, session, cloud.place, clock, observe);
   // Known after the login: clouds.yaml may name the project by name or id, or not at all (application credentials).

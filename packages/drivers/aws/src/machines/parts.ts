@@ -13,7 +13,7 @@ import { Instances } from "./instances.ts";
 import { Templates } from "./templates.ts";
 
 /** Dependencies of a provider's machine operations. All state is in AWS. */
-export interface Workshop {
+export interface Parts {
   readonly config: AwsProviderConfig;
   /** Shared with other providers of the credential; the rest is this provider's own. */
   readonly account: AwsAccount;
@@ -28,12 +28,12 @@ export interface Workshop {
 }
 
 /** The handles of one provider's operations. No I/O. `closed` aborts work that goes on after its caller gave up. */
-export function workshop(
+export function partsOf(
   config: AwsProviderConfig,
   { clock, log, installation }: DriverContext,
   account: AwsAccount,
   closed: AbortSignal,
-): Workshop {
+): Parts {
   return {
     config,
     account,
