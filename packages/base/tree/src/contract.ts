@@ -101,7 +101,10 @@ export type FeedOptions = TreeCacheOptions;
 export interface Feed {
   /** Resolves after the first `synced`; rejects when the feed is closed before that. */
   readonly synced: Promise<void>;
-  /** Compares the whole subtree with what was reported, reports the differences, then `synced`. */
+  /**
+   * Compares the whole subtree with what was reported, reports the differences, then `synced`. When it resolves, every write that was
+   * acknowledged to any client before the call has been reported.
+   */
   resync(): Promise<void>;
   /** Number of reads that are queued or in flight: for events, and for a comparison. */
   pending(): { readonly events: number; readonly walk: number };

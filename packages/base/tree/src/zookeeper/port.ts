@@ -92,17 +92,12 @@ export class ZooKeeperPort implements Port {
     this.#source.children(path, translated("children", path, reply), options);
   }
 
-  /**
-   * Commits a single check instead of using ZooKeeper's `sync`. A leader answers `sync` from what it has applied itself, which can be
-   * behind what a follower has applied and acknowledged. A commit is ordered among all writes, whichever server is asked. Whether the
-   * checked znode exists does not matter.
-   */
   sync(path: string, reply: Reply<true>, options?: CallOptions): void {
-    this.#client.submit(
-      { type: OpCode.multi, ops: [multiOpRequest({ op: "check", path })] },
+    this.#source.sync(
+      path,
       (error) => {
         if (error === undefined) reply(undefined, true);
-        else reply(treeError(error, `sync ${path}`, path, 0, 0, "none"), undefined);
+        else reply(treeError(error as ClientError, `sync ${path}`, path, 0, 0, "none"), undefined);
       },
       options,
     );

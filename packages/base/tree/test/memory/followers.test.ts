@@ -37,6 +37,18 @@ describe("a client of a follower", () => {
     expect(seen.said()).toEqual(["synced", "put /a=1"]);
   });
 
+  test("a comparison shows a feed every write that was acknowledged to others before it", async () => {
+    const { clock, tree } = await setup();
+    const seen = new Follower();
+    const feed = tree.feed("/a", seen.options());
+    await clock.advance(10);
+    expect(seen.said()).toEqual(["synced"]);
+    const compared = feed.resync();
+    await clock.advance(10);
+    await compared;
+    expect(seen.said()).toContain("put /a=1");
+  });
+
   test("sync shows every write that was acknowledged to others; so does a write of its own, and one that is refused", async () => {
     const { tree, writer } = await setup();
     expect(await tree.stat("/a")).toBeUndefined();

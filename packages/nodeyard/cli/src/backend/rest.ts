@@ -49,7 +49,7 @@ export function restBackend(client: Client, clock: Clock): Backend {
     },
     pools: () => poolsOf(client),
     providers: async () => (await all(client.list("list_providers"))).map(({ provider }) => provider),
-    image: async (name) => (await all(client.list("list_images", { image: name })))[0],
+    image: async (name) => (await unlessMissing(all(client.list("list_images", { image: name }))))?.[0],
     builds: (image) => buildsOf(client, image),
     async buildProgress(image, build) {
       const found = (await buildsOf(client, image)).find(({ id }) => id === build)?.progress;
@@ -190,7 +190,7 @@ async function imagesOf(client: Client, clock: Clock, ages: Ages): Promise<Rows>
 
 /** Builds of an image, the newest first, with the id as records have it: without the image's name. */
 async function buildsOf(client: Client, image: string) {
-  const rows = (await all(client.list("list_builds", { image }))).sort(compareBuilds);
+  const rows = ((await unlessMissing(all(client.list("list_builds", { image })))) ?? []).sort(compareBuilds);
   return rows.map((row) => ({ ...row, id: row.id.slice(image.length + 1) }));
 }
 
@@ -228,12 +228,16 @@ async function all<T>(rows: AsyncIterable<T>): Promise<T[]> {
   return found;
 }
 
-/** Undefined for an answer 404: there is no such thing, or the caller may not see it, which a server does not tell apart. */
+/**
+ * Undefined where there is no such thing, or the caller may not see it, which a server does not tell apart: 404 for one, and 400 for a list of
+ * what belongs to it.
+ */
 async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
   } catch (error) {
-    if (error instanceof CallRefused && error.status === 404) return undefined;
+    const gone = error instanceof CallRefused && (error.status === 404 || error.code === "api.unknown_value");
+    if (gone) return undefined;
     throw error;
   }
 }

@@ -187,11 +187,13 @@ describe("images by the command line", () => {
     expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining("no provider nobody")]);
   });
 
-  test("a provider's records are erased only after a confirmation; others stay", async () => {
+  test("a provider's records are erased only after a confirmation, and not while it is served; others stay", async () => {
     // Without ages, which grow.
     const records = async () => (await site.uploads()).map(({ external_id, state }) => [external_id, state]);
     const before = await records();
-    const asked = await site.run("erase", "cloud");
+    const served = await site.run("erase", "cloud");
+    expect([served.code, served.err]).toEqual([1, expect.stringContaining(" serves provider cloud")]);
+    const asked = await site.run("erase", "elsewhere");
     expect([asked.code, asked.out, asked.err]).toEqual([1, "", expect.stringContaining("No data erased.")]);
     expect(await records()).toEqual(before);
     expect(await site.json("erase", "elsewhere", "--force")).toEqual({

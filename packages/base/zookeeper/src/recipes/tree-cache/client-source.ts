@@ -1,3 +1,4 @@
+import { multiOpRequest } from "../../client/requests.ts";
 import type { ZooKeeper } from "../../client/zookeeper.ts";
 import { NoNode } from "../../errors.ts";
 import type { OnReply, OpOptions } from "../../types.ts";
@@ -42,6 +43,20 @@ export class ClientSource implements Source {
 
   children(path: string, reply: Parameters<Source["children"]>[1], options?: OpOptions): void {
     this.#read({ type: OpCode.getChildren, path, watch: false }, childrenOf, reply, options);
+  }
+
+  /**
+   * Commits a single check instead of using ZooKeeper's `sync`. A leader answers `sync` from what it has applied itself, which can be
+   * behind what a follower has applied and acknowledged. A commit is ordered among all writes, whichever server is asked. Whether the
+   * checked znode exists does not matter.
+   */
+  sync(path: string, reply: Parameters<Source["sync"]>[1], options?: OpOptions): void {
+    const ops = [multiOpRequest({ op: "check", path })];
+    this.#client.submit(
+      { type: OpCode.multi, ops },
+      (error) => (error === undefined ? reply(undefined, true) : reply(error, undefined)),
+      options,
+    );
   }
 
   /** One watch on the root of each cache, recursive. */

@@ -250,7 +250,14 @@ export class Follower {
     this.#walking = true;
     this.#walk.waiters = this.#waiters;
     this.#waiters = [];
-    this.#walk.begin(this.root);
+    const { waiters } = this.#walk;
+    if (waiters.length === 0) return this.#walk.begin(this.root);
+    // Callers of `resync` want what others wrote before their call, and the server may be behind.
+    this.#source.sync(this.root, (error) => {
+      if (this.#ended || !this.#walking || this.#walk.waiters !== waiters) return;
+      if (error === undefined) this.#walk.begin(this.root);
+      else this.#failed(error);
+    });
   }
 
   /** The last read of a walk was answered. */

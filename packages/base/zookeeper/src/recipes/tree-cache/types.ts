@@ -55,6 +55,8 @@ export interface Source {
   get(path: string, reply: SourceReply<{ readonly data: Uint8Array; readonly stat: Stat }>): void;
   stat(path: string, reply: SourceReply<Stat>): void;
   children(path: string, reply: SourceReply<readonly string[]>): void;
+  /** The reply comes when every write that was acknowledged to any client before the call can be read here. */
+  sync(path: string, reply: SourceReply<true>): void;
   /**
    * Reports every change at and below `root`, which need not exist. `onReady` is called when the watch is set, and again whenever it is
    * set anew after events may have been missed. The returned function removes the watch.
