@@ -1,5 +1,4 @@
-import type { Clock } from "@nodeyard/runtime";
-import { defined } from "@nodeyard/runtime";
+import { type Clock, defined } from "@nodeyard/runtime";
 import type {
   CallOptions,
   CallUnderWay,
