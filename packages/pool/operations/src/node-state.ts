@@ -76,11 +76,12 @@ export async function forgetNode(handles: OperationHandles, id: string): Promise
         "operation.provider_served",
         `${host} serves provider ${provider} of node ${id}, and would lose its machine: delete it with "nodeyard delete ${id}"; what cannot be deleted in many tries may be given up`,
       );
-    await removeRecord(handles, id, held, version);
-    // Loaded for this alone: a driver's words cost every command its start.
+    // Loaded for this alone: a driver's words cost every command its start. Before the record goes, since nothing else names the machine.
     const { idText, placeText } = await import("@nodeyard/driver");
     const place = placeText({ ...(cloud && { cloud }), ...placeOf(record), ...(az && { zone: az }) });
-    return { provider, server_id: externalId && idText(externalId), place };
+    const forgotten = { provider, server_id: externalId && idText(externalId), place };
+    await removeRecord(handles, id, held, version);
+    return forgotten;
   });
 }
 
