@@ -1,5 +1,5 @@
 import type { HttpRequest, HttpResponse, Transport } from "../../src/client/index.ts";
-import { type Exchange, keyOf, parsed, place, type Recording } from "./exchange.ts";
+import { type Exchange, keyOf, parsed, questionOf, type Recording } from "./exchange.ts";
 
 /** A cloud that gives the recorded answers, each once and in their order, and refuses every other call. */
 export class Player {
@@ -23,13 +23,7 @@ export class Player {
   }
 
   async #send(request: HttpRequest): Promise<HttpResponse> {
-    const sent = await sentOf(request);
-    const key = keyOf({
-      method: request.method,
-      at: place(request.url),
-      sent: request.url.endsWith("/auth/tokens") ? null : sent,
-      microversion: request.headers["openstack-api-version"] ?? null,
-    });
+    const key = keyOf(questionOf(request, await sentOf(request)));
     const exchange = this.#left.get(key)?.shift();
     if (exchange === undefined) {
       this.unexpected.push(key);

@@ -1,20 +1,18 @@
 import { createHash } from "node:crypto";
-import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { systemClock } from "@nodeyard/runtime";
 import { CloudUser } from "../../../../../testing/openstack/admin.ts";
 import { contextOf, empty, hostOf } from "../../../../../testing/openstack/rig.ts";
 import { OpenstackSite } from "../../../../../testing/openstack/site.ts";
 import type { HttpRequest, TlsOptions } from "../../src/client/index.ts";
 import { createOpenstackDriver } from "../../src/index.ts";
-import { type Exchange, exchangeOf } from "./exchange.ts";
+import { type Exchange, exchangeOf, readRecordings, writeRecordings } from "./exchange.ts";
 import { sentOf } from "./player.ts";
 import { FILE, scenarios } from "./scenarios.ts";
 
-/** Records what a real cloud answers, for the unit tests: `node tools/run.mjs packages/drivers/openstack/test/recorded/record.ts [NAME ...]`. */
+/** Records what a real cloud answers, for the unit tests: `node tools/run.mjs packages/drivers/openstack/test/recorded/record.ts [NAME ...]`, then `npm run format`. */
 
-const RECORDED = new URL("./", import.meta.url);
+const recordings = { ...readRecordings() };
 const site = OpenstackSite.start();
 const user = new CloudUser(site, "nodeyard");
 const host = hostOf(site);
@@ -39,10 +37,8 @@ for (const name of process.argv.length > 2 ? process.argv.slice(2) : Object.keys
       await sleep(200);
     },
   });
-  writeFileSync(
-    fileURLToPath(new URL(`${name}.json`, RECORDED)),
-    `${JSON.stringify({ exchanges, outcome }, null, 1)}\n`,
-  );
+  recordings[name] = { exchanges, outcome };
+  writeRecordings(recordings);
   process.stderr.write(`${name}: ${exchanges.length} calls, md5 of the file ${md5()}\n`);
 }
 await user.close();

@@ -1,10 +1,8 @@
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { type DriverContext, DriverError } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { createOpenstackDriver } from "../../src/index.ts";
-import type { Recording } from "./exchange.ts";
+import { readRecordings } from "./exchange.ts";
 import { Player } from "./player.ts";
 import { FILE, scenarios } from "./scenarios.ts";
 
@@ -15,12 +13,10 @@ clouds:
     auth: {auth_url: "http://127.0.0.1:15000/v3", username: nodeyard, password: secret, project_name: nodeyard}
 `;
 
-function recordingOf(name: string): Recording {
-  return JSON.parse(readFileSync(fileURLToPath(new URL(`./${name}.json`, import.meta.url)), "utf8"));
-}
+const recordings = readRecordings();
 
 test.each(Object.keys(scenarios))("%s: as a real cloud answered, and no call besides", async (name) => {
-  const recording = recordingOf(name);
+  const recording = recordings[name]!;
   const player = new Player(recording);
   const clock = new VirtualClock();
   const driver = createOpenstackDriver({
