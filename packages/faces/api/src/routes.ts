@@ -1,5 +1,5 @@
 import { fieldsOf, keyOf, type OldList, oldBody, oldLists, type Query } from "@nodeyard/legacy";
-import type { Row } from "@nodeyard/operations/listing";
+import { progressRow, type Row } from "@nodeyard/operations/listing";
 import { sleep } from "@nodeyard/runtime";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { NotReady } from "./errors.ts";
@@ -113,23 +113,15 @@ export function addBackup(app: FastifyInstance, { sources }: AppParts): void {
 }
 
 /** A build or upload under way. The phase of a build is a line of its log, which may hold anything. */
-export function workRow(
-  { phase, bytes, total, bytesPerSecond, elapsedMs, etaMs, ...work }: Work,
-  visibility: Visibility,
-) {
-  return {
-    ...work,
-    phase: visibility === "all" || work.kind === "upload" ? phase : null,
-    bytes: Math.round(bytes),
-    total_bytes: total === null ? null : Math.round(total),
-    bytes_per_second: Math.round(bytesPerSecond),
-    elapsed_seconds: tenths(elapsedMs),
-    eta_seconds: etaMs === null ? null : tenths(etaMs),
-  };
+function workRow(work: Work, visibility: Visibility) {
+  const { kind, image, build, provider } = work;
+  return { kind, image, build, provider, ...shownProgress(work, visibility) };
 }
 
-function tenths(ms: number): number {
-  return Math.round(ms / 100) / 10;
+/** How far it is. */
+export function shownProgress(work: Work, visibility: Visibility) {
+  const { phase, ...progress } = progressRow(work);
+  return { phase: visibility === "all" || work.kind === "upload" ? phase : null, ...progress };
 }
 
 /** Adds a path that answers every method like GET, as the old server does, and ignores the body. */

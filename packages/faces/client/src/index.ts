@@ -5,4 +5,13 @@ export { CallRefused, ClientError, LeaseFailed, LeaseLost } from "./errors.ts";
 export type { EventQuery, Put, YardEvent } from "./events.ts";
 export type { Operations, Problem } from "./generated/operations.ts";
 export type { Lease, LeaseRow, LeaseWish, NodeAccess, Verdict } from "./lease.ts";
-export type { CallOptions, Given, ListId, OperationId, QueryOf, Reply, RowOf } from "./operation.ts";
+export type {
+  Arguments,
+  CallOptions,
+  Given,
+  ListId,
+  OperationId,
+  QueryOf,
+  Reply,
+  RowOf,
+} from "./operation.ts";

@@ -1,6 +1,6 @@
 import { plain } from "@nodeyard/operations/listing";
 import { settledWithin } from "@nodeyard/runtime";
-import type { Backend, Build, BuildProgress } from "./backend/index.ts";
+import type { Backend, BuildRow, Progress } from "./backend/backend.ts";
 import { CommandError, TimedOut } from "./errors.ts";
 import type { Session } from "./session.ts";
 
@@ -19,7 +19,7 @@ const BEGIN_MS = 2_000;
  * Waits for the first build that is not one of `before` to end, and resolves with it, "ready" or "failed". Until a build begins,
  * prints what it waits for. Ctrl-C ends the process, and the request stays in the tree. Rejects with CommandError when the image
  * is paused, with TimedOut after `timeoutMs`, or with the error of the backend.
- * `before` comes from `requestBuild`, which read it before it wrote the request: a build that another request began in between
+ * `before`: ids of the builds that were read before the request was written: a build that another request began in between
  * counts as an answer, one that had begun earlier does not.
  */
 export async function awaitBuild(
@@ -28,16 +28,17 @@ export async function awaitBuild(
   image: string,
   before: ReadonlySet<string>,
   timeoutMs: number,
-): Promise<Build> {
+): Promise<BuildRow> {
   let changed = Promise.withResolvers<void>();
-  const watching = backend.watch(["images"], () => changed.resolve());
+  const watching = backend.watch(["image"], () => changed.resolve());
   let shown = "";
   const asked = machine.clock.monotonic();
   try {
     for (;;) {
       const elapsed = machine.clock.monotonic() - asked;
       const isEarly = elapsed < BEGIN_MS;
-      const fresh = (await backend.builds(image)).filter(({ id }) => !before.has(id));
+      const { rows } = await backend.list("list_builds", { image });
+      const fresh = rows.filter(({ id }) => !before.has(id));
       // Another build may begin before this look: the first that has ended counts, whichever that is.
       const done = fresh.find(({ state }) => state === "ready" || state === "failed");
       if (done !== undefined) return done;
@@ -86,9 +87,9 @@ export function imagePaused(image: string, request: string): CommandError {
 
 /** The builder's report on the build; asked only when the output is a terminal, since asking is a write to the tree. */
 async function howFar(backend: Backend, image: string, build: string, io: Session["io"]): Promise<string> {
-  const name = `building ${image}-${build}`;
+  const name = `building ${build}`;
   if (!io.isTerminal) return name;
-  const work = await backend.buildProgress(image, build);
+  const work = await backend.progress(image, build);
   return work === undefined ? name : `${name}  ${plain(progressText(work))}`;
 }
 
@@ -99,18 +100,12 @@ const MB = 1_000_000;
  * The progress of a build or upload in one line: phase, amount, rate and time left. "1:05: upload; 120 of 900 MB, 4.2 MB/s, 3:05
  * left".
  */
-export function progressText({
-  phase,
-  bytes,
-  total,
-  bytesPerSecond,
-  etaMs,
-  elapsedMs,
-}: BuildProgress): string {
+export function progressText(progress: Progress): string {
+  const { phase, bytes, total_bytes: total, eta_seconds: eta } = progress;
   const size = total === null ? `${megabytes(bytes)} MB` : `${megabytes(bytes)} of ${megabytes(total)} MB`;
-  const rate = `${(bytesPerSecond / MB).toFixed(1)} MB/s`;
-  const eta = etaMs === null ? "" : `, ${minutes(etaMs)} left`;
-  return `${minutes(elapsedMs)}: ${phase}; ${size}, ${rate}${eta}`;
+  const rate = `${(progress.bytes_per_second / MB).toFixed(1)} MB/s`;
+  const left = eta === null ? "" : `, ${minutes(eta)} left`;
+  return `${minutes(progress.elapsed_seconds)}: ${phase ?? ""}; ${size}, ${rate}${left}`;
 }
 
 function megabytes(bytes: number): string {
@@ -118,7 +113,7 @@ function megabytes(bytes: number): string {
 }
 
 /** Minutes without limit, so that a build of two hours reads "120:00". */
-function minutes(ms: number): string {
-  const seconds = Math.round(ms / 1000);
+function minutes(time: number): string {
+  const seconds = Math.round(time);
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }

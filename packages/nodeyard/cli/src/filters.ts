@@ -1,7 +1,7 @@
 import type { Row } from "@nodeyard/operations/listing";
 import { choices } from "@nodeyard/runtime";
 import { type Command, Option } from "commander";
-import type { Backend } from "./backend/index.ts";
+import type { Backend } from "./backend/backend.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import type { Session } from "./session.ts";
 
@@ -20,7 +20,7 @@ const KEYS: Readonly<Record<Filter, readonly string[]>> = {
   state: ["state", "standing"],
   provider: ["provider"],
   pool: ["pool"],
-  label: ["label", "labels", "node_types"],
+  label: ["label", "labels"],
 };
 
 /** Gives a list its filters. `states`: those there are. */
@@ -77,7 +77,7 @@ async function demandName(
   if (name === "provider") {
     // It reads configurations, which a list that finds something does without.
     const { demandProvider } = await import("./names.ts");
-    return demandProvider(session, () => backend.providers(), value);
+    return demandProvider(session, backend, value);
   }
   const pools = await backend.pools();
   // Names that launchers have, for the error.

@@ -1,14 +1,13 @@
-import type { Lease } from "@nodeyard/model";
-import type { LeaseProgress } from "@nodeyard/operations";
-import { plain } from "@nodeyard/operations/listing";
+import { msOf, plain } from "@nodeyard/operations/listing";
 import { abortable, choices, deadline, messageOf } from "@nodeyard/runtime";
 import type { Machine } from "@nodeyard/telemetry/machine";
 import { labelsText } from "./arguments.ts";
-import type { Backend, Requested } from "./backend/index.ts";
+import type { Backend, LeaseRow } from "./backend/backend.ts";
 import { CommandError, Interrupted, TimedOut } from "./errors.ts";
+import { followLease, type LeaseProgress } from "./follow.ts";
 import { patiently } from "./patience.ts";
 import { Progress } from "./progress.ts";
-import { personOf, type Session } from "./session.ts";
+import type { Session } from "./session.ts";
 
 /** What nodes are leased with. */
 export interface LeaseOptions {
@@ -28,11 +27,11 @@ const EXPIRY_SLACK_MS = 10_000;
 
 /** A lease that was asked for, and how its nodes are waited for. Valid until the `use` that got it has ended. */
 export interface Asked {
-  readonly lease: Lease;
+  readonly lease: LeaseRow;
   /** From now on signals are the caller's to handle: without another listener they end the process. */
   ignoreSignals(): void;
   /** Resolves with the granted lease. Rejects when it fails, or is not granted within `timeout` milliseconds, or at a signal. */
-  granted(timeout: number | undefined, onChange?: (progress: LeaseProgress) => void): Promise<Lease>;
+  granted(timeout: number | undefined, onChange?: (progress: LeaseProgress) => void): Promise<LeaseRow>;
 }
 
 /**
@@ -51,15 +50,15 @@ export async function askAndUse(
   // Before the lease is made: a signal that comes in between must not leave it behind.
   const { interrupted, ignore } = listen(machine);
   try {
-    const requested = await backend.request({
-      labels,
-      owner: personOf(session),
-      forMs: options.for,
-      priority: options.priority,
+    // Nodes that exist before the request are no progress of it: only younger ones are shown while it waits.
+    const youngest = await backend.youngestNode();
+    const { for: forMs, priority } = options;
+    const lease = await backend.call("create_lease", {
+      body: { labels, for_seconds: Math.ceil(forMs / 1_000), priority },
     });
     const granted: Asked["granted"] = (timeout, onChange = () => {}) =>
-      arrival(session, backend, requested, { interrupted, onChange }, timeout);
-    await use({ lease: requested.lease, granted, ignoreSignals: ignore });
+      arrival(session, backend, lease, { interrupted, youngest, onChange }, timeout);
+    await use({ lease, granted, ignoreSignals: ignore });
   } finally {
     ignore();
   }
@@ -71,7 +70,7 @@ export async function awaitNodes(
   backend: Backend,
   { lease, granted }: Asked,
   { timeout, keep }: { readonly timeout?: number | undefined; readonly keep?: boolean | undefined },
-): Promise<Lease> {
+): Promise<LeaseRow> {
   const { io, machine } = session;
   io.err(`lease ${lease.id} asks for ${plain(labelsText(lease.labels))}\n`);
   const start = machine.clock.monotonic();
@@ -96,7 +95,11 @@ export async function awaitNodes(
 }
 
 /** What a lease waits for, as `explain` says it; undefined where nobody says so as soon as a person would expect. */
-async function reasonOf({ machine }: Session, backend: Backend, { id }: Lease): Promise<string | undefined> {
+async function reasonOf(
+  { machine }: Session,
+  backend: Backend,
+  { id }: LeaseRow,
+): Promise<string | undefined> {
   const asked = patiently(machine.clock, backend.explain({ kind: "lease", id }));
   const found = await asked.catch(() => undefined);
   return found?.explanation?.waits_for?.meaning;
@@ -116,15 +119,14 @@ export async function unknownLabels(backend: Backend, labels: readonly string[])
  * Releases a lease, waits for the result as long as a person would, and prints it. Never rejects: it runs when something else has
  * failed already, and a lease that could not be released expires.
  */
-export async function giveBack({ io, machine }: Session, backend: Backend, lease: Lease): Promise<void> {
+export async function giveBack({ io, machine }: Session, backend: Backend, lease: LeaseRow): Promise<void> {
   const { id, expires } = lease;
   try {
-    await patiently(machine.clock, backend.release(id));
+    await patiently(machine.clock, backend.find("release_lease", { path: { id }, body: {} }));
     io.err(`released ${id}\n`);
   } catch (error) {
-    const until = new Date(expires).toISOString();
     io.err(
-      `cannot release lease ${id} (${messageOf(error)}): it expires at ${until}; to release it: nodeyard release ${id}\n`,
+      `cannot release lease ${id} (${messageOf(error)}): it expires at ${expires}; to release it: nodeyard release ${id}\n`,
     );
   }
 }
@@ -143,9 +145,10 @@ function listen(machine: Machine): { readonly interrupted: Promise<never>; ignor
   return { interrupted: promise, ignore };
 }
 
-/** `interrupted` rejects at the first signal; `onChange` gets each step of the lease. */
+/** `interrupted` rejects at the first signal; `onChange` gets each step of the lease; nodes of `youngest` and older are not shown. */
 interface Follow {
   readonly interrupted: Promise<never>;
+  readonly youngest: string;
   readonly onChange: (progress: LeaseProgress) => void;
 }
 
@@ -153,14 +156,14 @@ interface Follow {
 async function arrival(
   session: Session,
   backend: Backend,
-  { lease, follow }: Requested,
-  { interrupted, onChange }: Follow,
+  lease: LeaseRow,
+  { interrupted, youngest, onChange }: Follow,
   timeout: number | undefined,
-): Promise<Lease> {
+): Promise<LeaseRow> {
   const { machine } = session;
-  const following = follow(onChange);
+  const following = followLease(backend, lease, youngest, onChange);
   // Without an answering launcher, the end of the lease is computed here.
-  const leaseMs = lease.expires - lease.created + EXPIRY_SLACK_MS;
+  const leaseMs = (msOf(lease.expires) ?? 0) - (msOf(lease.created) ?? 0) + EXPIRY_SLACK_MS;
   using limit = deadline(machine.clock, Math.min(timeout ?? leaseMs, leaseMs), () =>
     timeout !== undefined && timeout < leaseMs
       ? new TimedOut(`the nodes of lease ${lease.id} were not ready within ${timeout / 1_000} s (--timeout)`)
@@ -170,7 +173,7 @@ async function arrival(
     const ended = await abortable(Promise.race([interrupted, following.ended]), limit.signal);
     if (ended.state === "granted") return ended;
     // A failed lease is kept in the tree until it expires, for who asks why; this command has said why.
-    await backend.release(lease.id);
+    await backend.find("release_lease", { path: { id: lease.id }, body: {} });
     const unknown = await unknownLabels(backend, lease.labels);
     throw new CommandError(
       "cli.declined",

@@ -1,25 +1,29 @@
-import { type Column, pick, plain, type Row, renderTable } from "@nodeyard/operations/listing";
+import { type Column, pick, plain, present, type Row, renderTable } from "@nodeyard/operations/listing";
 import { CommandFailed } from "./errors.ts";
 import type { Io } from "./session.ts";
 
-/** Prints rows as a table or, with `json`, as an array of objects whose keys never change. */
+/**
+ * Prints rows as a table or, with `json`, as an array of objects whose keys never change; `jsonAlso`: columns that only these have. `now`: tree
+ * time, for ages.
+ */
 export function printRows(
   io: Io,
   rows: readonly Row[],
   columns: readonly Column[],
-  options: { readonly json?: boolean; readonly jsonAlso?: readonly string[] },
+  options: { readonly json?: boolean; readonly jsonAlso?: readonly Column[]; readonly now?: number },
 ): void {
-  if (options.json === true) {
-    const wanted = [...columns, ...(options.jsonAlso ?? []).map((key) => ({ heading: key, key }))];
+  const { json = false, jsonAlso = [], now = 0 } = options;
+  const wanted = json ? [...columns, ...jsonAlso] : columns;
+  const shown = rows.map((row) => present(row, wanted, { now, ages: json ? "seconds" : "text" }));
+  if (json)
     return printJson(
       io,
-      rows.map((row) => pick(row, wanted)),
+      shown.map((row) => pick(row, wanted)),
     );
-  }
   io.out(
     renderTable(
       columns.map(({ heading }) => heading),
-      rows.map((row) => columns.map(({ key, show }) => (show === undefined ? row[key] : show(row)))),
+      shown.map((row) => columns.map(({ key, show }) => (show === undefined ? row[key] : show(row)))),
     ),
   );
 }

@@ -1,7 +1,7 @@
 import { plain } from "@nodeyard/operations/listing";
 import { ConfigRefused, openConfig } from "@nodeyard/process";
 import { choices } from "@nodeyard/runtime";
-import type { Backend } from "./backend/index.ts";
+import type { Backend } from "./backend/backend.ts";
 import { CommandError } from "./errors.ts";
 import { filesOf, type Session } from "./session.ts";
 
@@ -31,6 +31,14 @@ export async function configuredImage(session: Session, image: string) {
   );
 }
 
+/** A diskimage that the tree knows. `paused`: by a command; a pause in the configuration is known to builders alone. */
+export async function imageIn(
+  backend: Backend,
+  image: string,
+): Promise<{ readonly paused: boolean } | undefined> {
+  return (await backend.list("list_images", { image })).rows[0];
+}
+
 /** A name that neither a configuration nor the tree has is misspelt, and is refused. Throws CommandError. */
 export async function demandKnown(backend: Backend, isKnown: boolean, image: string): Promise<void> {
   if (isKnown) return;
@@ -42,22 +50,18 @@ export async function demandKnown(backend: Backend, isKnown: boolean, image: str
 
 /** For an error: the diskimage of the tree whose name is most similar, and all of them. */
 export async function knownImages(backend: Backend, image: string): Promise<string> {
-  const { rows } = await backend.list("images", "seconds");
+  const { rows } = await backend.list("list_images");
   return plain(
     choices(
       image,
-      rows.map((row) => String(row.image)),
+      rows.map((row) => row.image),
     ),
   );
 }
 
 /** A misspelt name must not look like a provider without nodes. Throws CommandError. */
-export async function demandProvider(
-  session: Session,
-  providers: () => Promise<readonly string[]>,
-  provider: string,
-): Promise<void> {
-  const known = new Set(await providers());
+export async function demandProvider(session: Session, backend: Backend, provider: string): Promise<void> {
+  const known = new Set((await backend.list("list_providers")).rows.map((row) => row.provider));
   for (const { name } of (await namedConfig(session))?.providers ?? []) known.add(name);
   if (known.has(provider)) return;
   throw new CommandError(

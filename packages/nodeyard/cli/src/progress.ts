@@ -1,5 +1,5 @@
-import type { LeaseProgress } from "@nodeyard/operations";
 import { plain } from "@nodeyard/operations/listing";
+import type { LeaseProgress } from "./follow.ts";
 
 /** Prints the progress of a lease, each line once: what its request waits for, and the steps of each node. */
 export class Progress {
@@ -17,7 +17,7 @@ export class Progress {
   show({ lease, request, nodes }: LeaseProgress): void {
     for (const node of nodes.values()) {
       const where = [node.provider, node.pool].filter((name) => name !== null).join("/");
-      this.#show(`node ${node.id}`, `${node.state}  ${node.type.join(",")}  ${where}`);
+      this.#show(`node ${node.id}`, `${node.state}  ${node.label.join(",")}  ${where}`);
     }
     if (request !== undefined) this.#show(`request ${request.id}`, meaning(request));
     // Released is what the command itself does, and says.
@@ -41,7 +41,7 @@ export class Progress {
 }
 
 /** A request's state for people, with where to look when it waits. */
-function meaning({ id, state, declinedBy }: NonNullable<LeaseProgress["request"]>): string {
+function meaning({ id, state, declined_by: declinedBy }: NonNullable<LeaseProgress["request"]>): string {
   const declined = declinedBy.length === 0 ? "" : `; declined by ${declinedBy.length} so far`;
   if (state === "requested")
     return `requested  waiting for a pool to take it${declined}; why: nodeyard explain ${id}`;

@@ -1,6 +1,6 @@
-import type { Lease, NodeRecord } from "@nodeyard/model";
-import { ageIn, type Column, columns, type Row } from "@nodeyard/operations/listing";
+import { ageOf, type Column, columns, timeLeft } from "@nodeyard/operations/listing";
 import { labelsText } from "./arguments.ts";
+import type { NodeAccess } from "./backend/backend.ts";
 
 /** The table of `list --leases`. `--json` has the lists of labels and nodes whole. */
 export const leaseColumns: readonly Column[] = [
@@ -9,30 +9,18 @@ export const leaseColumns: readonly Column[] = [
   { heading: "Labels", key: "labels", show: ({ labels }) => labelsText(labels as readonly string[]) },
   ...columns({ Request: "request" }),
   { heading: "Nodes", key: "nodes", show: ({ nodes }) => some(nodes as readonly string[]) },
-  ...columns({ "Time Left": "time_left" }),
+  ...columns({ "Time Left": ["time_left", timeLeft] }),
 ];
 
-/** A row of that table. `now`: milliseconds of the tree. */
-export function leaseRow(lease: Lease, now: number, ages: "text" | "seconds" = "text"): Row {
-  return {
-    id: lease.id,
-    state: lease.state,
-    owner: lease.owner,
-    labels: lease.labels,
-    request: lease.request,
-    nodes: lease.nodes,
-    time_left: ageIn(ages, (lease.expires - now) / 1000),
-    age: ageIn(ages, (now - lease.created) / 1000),
-    expires: new Date(lease.expires).toISOString(),
-  };
-}
+/** What only `--json` shows of a lease. */
+export const leaseJson = columns({ Expires: "expires", Age: ["age", ageOf("created")] });
 
 /** A few names whole; of many the first and the last. */
 function some(names: readonly string[]): string {
   return names.length <= 5 ? names.join(",") : `${names[0]} ... ${names.at(-1)} (${names.length})`;
 }
 
-type Login = Pick<NodeRecord, "interfaceIp" | "connectionPort" | "connectionType" | "username">;
+type Login = Pick<NodeAccess, "interface_ip" | "connection_port" | "connection_type" | "username">;
 
 /** The command that logs in to a node, or undefined where SSH is not how it is reached. Safe to paste into a shell. */
 export function sshLine(node: Login): string | undefined {
@@ -42,12 +30,12 @@ export function sshLine(node: Login): string | undefined {
 
 /** Port and target for ssh, or undefined where SSH is not how the node is reached. */
 export function sshWords(node: Login): readonly string[] | undefined {
-  const { interfaceIp, connectionPort, username } = node;
-  if (interfaceIp === null || typeof connectionPort !== "number") return undefined;
+  const { interface_ip: address, connection_port: number, username } = node;
+  if (address === null || number === null) return undefined;
   // A record may lack the type: then the port is that of SSH.
-  if (node.connectionType !== null && node.connectionType !== "ssh") return undefined;
-  const target = username === null ? interfaceIp : `${username}@${interfaceIp}`;
-  const port = connectionPort === 22 ? [] : ["-p", String(connectionPort)];
+  if (node.connection_type !== null && node.connection_type !== "ssh") return undefined;
+  const target = username === null ? address : `${username}@${address}`;
+  const port = number === 22 ? [] : ["-p", String(number)];
   // A leading dash would be read as an option.
   return [...port, target.startsWith("-") ? `./${target}` : target];
 }

@@ -1,5 +1,5 @@
 import { settledWithin } from "@nodeyard/runtime";
-import type { Backend, Watched } from "./backend/index.ts";
+import type { Backend, Watched } from "./backend/backend.ts";
 import type { Session } from "./session.ts";
 
 /** Cursor to the first line, then clear the screen (ECMA-48, CUP and ED), before a table is printed again on a terminal. */

@@ -1,15 +1,11 @@
 import { encodeLease, encodeNode, type Lease, leasePath, newNode, paths } from "@nodeyard/model";
-import {
-  askForNodes,
-  followLease,
-  type LeaseProgress,
-  type OperationHandles,
-  releaseLease,
-  youngestNode,
-} from "@nodeyard/operations";
+import { askForNodes, type OperationHandles, releaseLease } from "@nodeyard/operations";
+import { leaseFields, rowOf } from "@nodeyard/operations/listing";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { createMemoryTree, ensurePath, type MemoryTree } from "@nodeyard/tree";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { treeBackend } from "../src/backend/tree.ts";
+import { followLease, type LeaseProgress } from "../src/follow.ts";
 
 let handles: OperationHandles;
 let other: MemoryTree;
@@ -38,9 +34,11 @@ async function node(request: string): Promise<string> {
 }
 
 async function follow() {
-  const youngest = await youngestNode(handles);
+  const backend = treeBackend(handles, "", "ann@here", async () => {});
+  const youngest = await backend.youngestNode();
   lease = await askForNodes(handles, { labels: ["small"], owner: "ann@here", forMs: 1_000 });
-  return followLease(handles, lease, youngest, (progress) => seen.push(progress));
+  const row = rowOf(leaseFields, lease) as unknown as LeaseProgress["lease"];
+  return followLease(backend, row, youngest, (progress) => seen.push(progress));
 }
 
 test("reports the nodes that are made for it, no others, and its grant", async () => {

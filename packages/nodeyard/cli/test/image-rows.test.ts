@@ -1,5 +1,5 @@
 import type { Canary } from "@nodeyard/model";
-import { imageRow } from "@nodeyard/operations/listing";
+import { imageStatusFields, present, rowOf, trialColumns } from "@nodeyard/operations/listing";
 import { noBoots } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 
@@ -17,10 +17,15 @@ const canary: Canary = {
   },
 };
 const trial = (change: Partial<Canary> | null) =>
-  imageRow(
-    { image: "small", paused: false, request: null, canary: change && { ...canary, ...change } },
-    0,
-    "text",
+  present(
+    rowOf(imageStatusFields, {
+      image: "small",
+      paused: false,
+      request: null,
+      canary: change && { ...canary, ...change },
+    }),
+    trialColumns,
+    { now: 0, ages: "text" },
   ).trial;
 
 test("what people see of a trial: how it goes, else how the last one ended and why", () => {

@@ -1,19 +1,25 @@
 import { decodeNode, decodeRequest, type Lease } from "@nodeyard/model";
 import {
+  accessFields,
   age,
   cell,
+  leaseFields,
   nodeColumns,
   nodeDetailColumns,
-  nodeRow,
+  nodeFields,
   plain,
+  present,
   renderTable,
+  requestFields,
+  rowOf,
 } from "@nodeyard/operations/listing";
 import { systemMachine } from "@nodeyard/telemetry/machine";
 import { describe, expect, test } from "vitest";
+import type { LeaseProgress } from "../src/follow.ts";
 import { type Described, describeProgram } from "../src/index.ts";
 import { printRows } from "../src/listing.ts";
 import { Progress } from "../src/progress.ts";
-import { leaseColumns, leaseRow, sshLine } from "../src/rows.ts";
+import { leaseColumns, leaseJson, sshLine } from "../src/rows.ts";
 
 function node(fields: object) {
   return decodeNode(
@@ -88,11 +94,12 @@ test("a lease of a thousand nodes is a short row in the table, and complete in J
     ask: async () => undefined,
     columns: 80,
   };
-  printRows(io, [leaseRow(lease, 0)], leaseColumns, {});
+  const rows = [rowOf(leaseFields, lease)];
+  printRows(io, rows, leaseColumns, {});
   expect(reported.pop()).toContain(
     "| small:1000 | 200-0000000001 | 0000000000 ... 0000000999 (1000) | 00:00:01:00 |",
   );
-  printRows(io, [leaseRow(lease, 0)], leaseColumns, { json: true });
+  printRows(io, rows, leaseColumns, { json: true, jsonAlso: leaseJson });
   expect(JSON.parse(reported.pop()!)).toMatchObject([{ labels: lease.labels, nodes }]);
 });
 
@@ -110,44 +117,46 @@ describe("rows of nodes", () => {
       "Locked",
     ]);
     expect(nodeDetailColumns).toHaveLength(24);
-    const row = nodeRow({ record: node({}), locked: false, deadLetter: false }, 0);
-    // What a node costs has no column: only JSON has it.
-    expect(Object.keys(row).sort()).toEqual([...nodeDetailColumns.map(({ key }) => key), "cost"].sort());
+    const row = rowOf(nodeFields, { record: node({}), locked: false, deadLetter: false });
+    // Each column has a value of the row, or is made of one.
+    const keys = nodeDetailColumns.filter(({ value }) => value === undefined).map(({ key }) => key);
+    expect(Object.keys(row)).toEqual(expect.arrayContaining(keys));
   });
   test("age counts from the last change of state", () => {
-    expect(nodeRow({ record: node({}), locked: true, deadLetter: false }, 1_065_000)).toMatchObject({
+    const row = rowOf(nodeFields, { record: node({}), locked: true, deadLetter: false });
+    expect(present(row, nodeColumns, { now: 1_065_000, ages: "text" })).toMatchObject({
       age: "00:00:01:05",
       locked: "locked",
     });
   });
   test("a cluster's credentials are not shown", () => {
     const record = node({ connection_port: { token: "secret" } });
-    expect(JSON.stringify(nodeRow({ record, locked: false, deadLetter: false }, 0).connection_port)).toBe(
-      '"redacted"',
-    );
+    const { connection_port: port } = rowOf(nodeFields, { record, locked: false, deadLetter: false });
+    expect(JSON.stringify(port)).toBe('"redacted"');
   });
 });
 
 describe("the command that logs in", () => {
   const base = { interface_ip: "192.0.2.1", connection_type: "ssh", username: "zuul" };
+  const line = (fields: object) => sshLine(rowOf(accessFields, node(fields)) as never);
   test("the port is named unless it is 22", () => {
-    expect(sshLine(node({ ...base, connection_port: 22 }))).toBe("ssh zuul@192.0.2.1");
-    expect(sshLine(node({ ...base, connection_port: 2222 }))).toBe("ssh -p 2222 zuul@192.0.2.1");
+    expect(line({ ...base, connection_port: 22 })).toBe("ssh zuul@192.0.2.1");
+    expect(line({ ...base, connection_port: 2222 })).toBe("ssh -p 2222 zuul@192.0.2.1");
   });
   test("what is not SSH has none", () => {
-    expect(sshLine(node({ ...base, connection_type: "winrm", connection_port: 5986 }))).toBeUndefined();
-    expect(sshLine(node({ ...base, interface_ip: null, connection_port: 22 }))).toBeUndefined();
-    expect(sshLine(node({ ...base, connection_port: { name: "cluster" } }))).toBeUndefined();
+    expect(line({ ...base, connection_type: "winrm", connection_port: 5986 })).toBeUndefined();
+    expect(line({ ...base, interface_ip: null, connection_port: 22 })).toBeUndefined();
+    expect(line({ ...base, connection_port: { name: "cluster" } })).toBeUndefined();
   });
   test("names from outside are neither options nor shell words", () => {
-    expect(sshLine(node({ ...base, username: "a; rm -rf ~" }))).toBe("ssh 'a; rm -rf ~@192.0.2.1'");
-    expect(sshLine(node({ ...base, username: "it's" }))).toBe("ssh 'it'\\''s@192.0.2.1'");
-    expect(sshLine(node({ ...base, username: null, interface_ip: "-oProxyCommand=x" }))).not.toMatch(/ -o/);
+    expect(line({ ...base, username: "a; rm -rf ~" })).toBe("ssh 'a; rm -rf ~@192.0.2.1'");
+    expect(line({ ...base, username: "it's" })).toBe("ssh 'it'\\''s@192.0.2.1'");
+    expect(line({ ...base, username: null, interface_ip: "-oProxyCommand=x" })).not.toMatch(/ -o/);
   });
 });
 
 describe("progress", () => {
-  const lease: Lease = {
+  const lease = rowOf(leaseFields, {
     id: "0123456789ab",
     state: "waiting",
     owner: "a@b",
@@ -157,9 +166,12 @@ describe("progress", () => {
     created: 0,
     expires: 1,
     ...NO_HEARTBEAT,
-  };
+  }) as unknown as LeaseProgress["lease"];
   const request = (fields: object) =>
-    decodeRequest("100-0000000001", Buffer.from(JSON.stringify({ node_types: ["small"], ...fields })));
+    rowOf(
+      requestFields,
+      decodeRequest("100-0000000001", Buffer.from(JSON.stringify({ node_types: ["small"], ...fields }))),
+    ) as unknown as LeaseProgress["request"];
 
   test("each fact is printed once", () => {
     const lines: string[] = [];
@@ -169,8 +181,15 @@ describe("progress", () => {
       () => now,
     );
     const nodes = new Map([
-      ["0000000007", node({ state: "building", type: ["small"], provider: "p", pool: "main" })],
-    ]);
+      [
+        "0000000007",
+        rowOf(nodeFields, {
+          record: node({ state: "building", type: ["small"], provider: "p", pool: "main" }),
+          locked: false,
+          deadLetter: false,
+        }),
+      ],
+    ]) as unknown as LeaseProgress["nodes"];
     progress.show({ lease, request: request({ state: "requested" }), nodes: new Map() });
     now = 1_500;
     progress.show({ lease, request: request({ state: "pending" }), nodes });

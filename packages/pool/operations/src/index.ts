@@ -5,8 +5,6 @@ export { readDeadLetter, retryDeletion } from "./dead-letter.ts";
 export * from "./erase.ts";
 export * from "./explain/index.ts";
 export { readEach, registeredBuilders, registeredPools } from "./explain/tree-facts.ts";
-export * from "./follow-lease.ts";
-export * from "./follow-nodes.ts";
 export type * from "./handles.ts";
 export * from "./images/index.ts";
 export * from "./listing.ts";

@@ -8,6 +8,7 @@ import {
   type NodeFields,
   type NodeRecord,
   paths,
+  type Remark,
   type RequestRecord,
   readableNode,
 } from "@nodeyard/model";
@@ -22,6 +23,8 @@ export interface ListedNode {
   readonly locked: boolean;
   /** Its machine could not be deleted in many tries; an operator has to help. */
   readonly deadLetter: boolean;
+  /** What its driver last said of its machine; undefined: nothing, or it was not read. */
+  readonly remark?: Remark | undefined;
 }
 
 /** Records of one kind that were read from the tree. */
@@ -70,6 +73,15 @@ export async function listedNode(handles: OperationHandles, id: string): Promise
   if (record === undefined) return undefined;
   const deadLetter = (await listDeadLetters(handles)).has(id);
   return { record, locked: await isLocked(handles.tree, id), deadLetter };
+}
+
+/**
+ * The id of the youngest node there is, or "" when there is none. Ids are sequence numbers of one counter, so a later node is
+ * greater.
+ */
+export async function youngestNode({ tree }: Pick<OperationHandles, "tree">): Promise<string> {
+  const ids = (await orUndefined(tree.children(paths.nodes))) ?? [];
+  return [...ids].sort().at(-1) ?? "";
 }
 
 /** Whether the lock's folder has a contender. A folder that does not exist has none. */

@@ -1,17 +1,8 @@
 import { REMARKS, type Standing } from "@nodeyard/model";
-import { type Row, standingRow } from "@nodeyard/operations/listing";
+import { type Row, rowOf, standingFields } from "@nodeyard/operations/listing";
 import type { ComponentEntry, NodeEntry, OwnEntry, RequestEntry, View, ViewEvent } from "@nodeyard/view";
 import { type Principal, seesAll, seesSecrets } from "./principal.ts";
-import {
-  imageRowOf,
-  leaseFrom,
-  leaseRowOf,
-  memberRowOf,
-  nodeOf,
-  poolRowOf,
-  requestOf,
-  seesLease,
-} from "./rows.ts";
+import { imageOf, leaseOf, memberFields, nodeOf, poolFields, requestOf } from "./rows.ts";
 
 /** The kinds of things in an event stream; their rows are those of the lists. Values of `kinds`, and of `kind` in events. */
 export const KINDS = ["node", "request", "lease", "image", "pool", "member", "standing"] as const;
@@ -130,8 +121,8 @@ export function textOf(
   const row = seen(kind, after, view, interest);
   const more = each && hasSkipped(change) ? { skipped: true } : {};
   if (row !== undefined) {
-    const shown = interest.brief ? withoutNulls(row) : row;
-    return `event: put\ndata: ${JSON.stringify({ kind, id, row: shown, ...more })}\n\n`;
+    const sent = interest.brief ? withoutNulls(row) : row;
+    return `event: put\ndata: ${JSON.stringify({ kind, id, row: sent, ...more })}\n\n`;
   }
   // What a client saw and sees no longer, because it is gone, another's or of another state, is removed for it.
   if (seen(kind, before, view, interest) === undefined) return undefined;
@@ -164,7 +155,7 @@ function seen(
   view: View,
   { principal, filters }: Interest,
 ): Row | undefined {
-  const row = entry && rowOf(kind, entry, view, principal);
+  const row = entry && shown(kind, entry, view, principal);
   const passes = (key: string, values: ReadonlySet<string>) => {
     const value = row?.[key];
     return value === undefined || [value].flat().some((one) => values.has(one === null ? "" : String(one)));
@@ -173,27 +164,25 @@ function seen(
 }
 
 /** The row of a thing, as the lists have it; undefined where the caller may not see it. */
-function rowOf(kind: Kind, entry: Entry, view: View, principal: Principal): Row | undefined {
+function shown(kind: Kind, entry: Entry, view: View, principal: Principal): Row | undefined {
   switch (kind) {
     case "node":
       return nodeOf(entry as NodeEntry, view, principal);
     case "request":
       return requestOf((entry as RequestEntry).record, principal);
-    case "lease": {
-      const lease = leaseFrom(entry as OwnEntry);
-      return lease !== undefined && seesLease(principal, lease) ? leaseRowOf(lease) : undefined;
-    }
+    case "lease":
+      return leaseOf(entry as OwnEntry, principal);
     case "image": {
       const { image, former } = entry as ImageEntry;
       if (!seesAll(principal)) return undefined;
       // A former image needs no more than its name: it is only asked whether it was seen.
-      return former === true ? { image } : imageRowOf(view, image);
+      return former === true ? { image } : imageOf(view, image);
     }
     case "pool":
-      return seesAll(principal) ? poolRowOf(entry as ComponentEntry) : undefined;
+      return seesAll(principal) ? rowOf(poolFields, entry as ComponentEntry) : undefined;
     case "member":
-      return seesAll(principal) ? memberRowOf(entry as ComponentEntry) : undefined;
+      return seesAll(principal) ? rowOf(memberFields, entry as ComponentEntry) : undefined;
     case "standing":
-      return seesAll(principal) ? standingRow(entry as Standing) : undefined;
+      return seesAll(principal) ? rowOf(standingFields, entry as Standing) : undefined;
   }
 }

@@ -1,5 +1,5 @@
 import type { ApiRole } from "@nodeyard/model";
-import { pick, type Row } from "@nodeyard/operations/listing";
+import { jsonOnly, pick, type Row } from "@nodeyard/operations/listing";
 import { choices, sleep } from "@nodeyard/runtime";
 import { z } from "zod";
 import { seesAll, seesLabel } from "./principal.ts";
@@ -231,7 +231,7 @@ function fieldsIn(text: string | undefined, keys: readonly string[]) {
       "api.bad_request",
       `fields: there is no ${JSON.stringify(unknown)}; there are ${keys.join(", ")}`,
     );
-  return names.length === 0 ? undefined : names.map((name) => ({ heading: name, key: name }));
+  return names.length === 0 ? undefined : jsonOnly(...names);
 }
 
 /** All items for callers without a limit of tenants or labels, none for others: these items belong to no tenant. */

@@ -1,26 +1,24 @@
-import { askBuildLog, isoOf } from "@nodeyard/operations";
-import { buildRow, type Row } from "@nodeyard/operations/listing";
+import { askBuildLog } from "@nodeyard/operations";
+import { buildFields, type Row, rowOf, schemaOf, uploadFields } from "@nodeyard/operations/listing";
 import type { View } from "@nodeyard/view";
 import { z } from "zod";
-import { workRow } from "../routes.ts";
+import { shownProgress } from "../routes.ts";
 import { type Collection, gather, unscoped } from "./collection.ts";
 import { seesAll, seesSecrets } from "./principal.ts";
 import { notFound } from "./problems.ts";
 import { ASK_CALLS } from "./provider-reads.ts";
 import { type Call, OPERATORS, READERS, type Route, route } from "./route.ts";
-import { imageRowOf } from "./rows.ts";
-import { buildSchema, imageSchema, uploadSchema } from "./schemas.ts";
+import { imageFields, imageOf } from "./rows.ts";
 
 /** Sums of builds and uploads; the lists of these have the single ones. */
 const images: Collection = {
   name: "images",
   about: "the diskimages that the tree knows",
   roles: READERS,
-  row: imageSchema,
+  row: schemaOf(z, imageFields),
   key: "image",
   filters: ["image"],
-  rows: (call) =>
-    unscoped(call, ({ view }) => gather(view.images.names(), (image) => imageRowOf(view, image))),
+  rows: (call) => unscoped(call, ({ view }) => gather(view.images.names(), (image) => imageOf(view, image))),
 };
 
 /** `progress` is known for builds of this process alone. */
@@ -28,17 +26,16 @@ const builds: Collection = {
   name: "builds",
   about: "the builds of diskimages",
   roles: READERS,
-  row: buildSchema,
+  row: schemaOf(z, buildFields),
   key: "id",
   filters: ["id", "image", "state", "builder"],
   rows: (call) =>
-    unscoped(call, ({ view, handles }) =>
+    unscoped(call, ({ view }) =>
       [...view.images.names()].flatMap((image) => {
         const paused = view.images.get(image)?.paused ?? false;
         return [...view.images.builds(image).values()].map((record) => {
-          const { age: _, ...row } = buildRow({ image, record, paused }, handles, "epoch");
           const progress = progressOf(call, { image, build: record.id, provider: null });
-          return { ...row, since: isoOf(record.stateTime), progress };
+          return rowOf(buildFields, { image, record, paused, progress });
         });
       }),
     ),
@@ -57,40 +54,22 @@ function progressOf(
     ?.find(
       ({ image, build, provider }) => image === at.image && build === at.build && provider === at.provider,
     );
-  if (found === undefined) return null;
-  const {
-    kind: _,
-    image,
-    build,
-    provider,
-    ...progress
-  } = workRow(found, seesSecrets(principal) ? "all" : "public");
-  return progress;
+  return found === undefined ? null : shownProgress(found, seesSecrets(principal) ? "all" : "public");
 }
 
 const uploads: Collection = {
   name: "uploads",
   about: "the uploads of builds to providers",
   roles: READERS,
-  row: uploadSchema,
+  row: schemaOf(z, uploadFields),
   key: "id",
   filters: ["id", "image", "build", "provider", "state"],
   rows: (call) =>
     unscoped(call, ({ view }) =>
       [...view.images.names()].flatMap((name) =>
-        [...view.images.uploads(name)].map(({ image, build, provider, record }) => ({
-          // The number alone repeats with each build and provider.
-          id: `${image}-${build}/${provider}/${record.id}`,
-          image,
-          build,
-          provider,
-          upload: record.id,
-          external_name: record.externalName,
-          external_id: record.externalId,
-          state: record.state,
-          since: isoOf(record.stateTime),
-          progress: progressOf(call, { image, build, provider }),
-        })),
+        [...view.images.uploads(name)].map((upload) =>
+          rowOf(uploadFields, { ...upload, progress: progressOf(call, upload) }),
+        ),
       ),
     ),
 };

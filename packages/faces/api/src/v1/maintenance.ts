@@ -1,8 +1,8 @@
-import { eraseProvider, iso, listImages, providerRecords, serversOf } from "@nodeyard/operations";
+import { eraseProvider, listImages, providerRecords, serversOf } from "@nodeyard/operations";
+import { imageStatusFields, rowOf, schemaOf } from "@nodeyard/operations/listing";
 import { z } from "zod";
 import { ApiError } from "./problems.ts";
 import { type Call, OPERATORS, type Route, route } from "./route.ts";
-import { canarySchema, moment } from "./schemas.ts";
 
 /** What reading so many records of the tree itself costs, in calls of the caller's rate. */
 const TREE_CALLS = 10;
@@ -29,30 +29,13 @@ const imageStatus = route({
   roles: OPERATORS,
   status: 200,
   reply: z.object({
-    items: z.array(
-      z.object({
-        image: z.string(),
-        paused: z.boolean(),
-        build_request: z.enum(["pending", "building"]).nullable(),
-        build_requested_at: moment,
-        canary: canarySchema,
-      }),
-    ),
+    items: z.array(schemaOf(z, imageStatusFields)),
     skipped,
   }),
   handle: async (call) => {
     call.charge(TREE_CALLS);
     const { items, skipped } = await listImages(call.known.handles);
-    return {
-      items: items.map(({ image, paused, request, canary }) => ({
-        image,
-        paused,
-        build_request: request?.state ?? null,
-        build_requested_at: request && iso(request.at * 1_000),
-        canary,
-      })),
-      skipped,
-    };
+    return { items: items.map((item) => rowOf(imageStatusFields, item)), skipped };
   },
 });
 

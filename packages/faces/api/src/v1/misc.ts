@@ -1,6 +1,7 @@
 import { HISTORY_STEP_MS } from "@nodeyard/metrics";
 import { apiRoles } from "@nodeyard/model";
 import { explain, iso, queryMembers, type Story, toExplanation } from "@nodeyard/operations";
+import { moment } from "@nodeyard/operations/listing";
 import { noHistory } from "@nodeyard/telemetry";
 import { z } from "zod";
 import { REDACTED } from "../redacted.ts";
@@ -8,7 +9,6 @@ import { type Principal, seesAll, seesLabel, seesSecrets } from "./principal.ts"
 import { ApiError, notFound } from "./problems.ts";
 import { type Call, EVERYBODY, OPERATORS, READERS, type Route, route } from "./route.ts";
 import { leaseIn, nodeOf, requestOf } from "./rows.ts";
-import { findingSchema, moment } from "./schemas.ts";
 
 /** Kinds of subjects, as `nodeyard explain` has them. */
 const kinds = ["request", "lease", "node", "label", "image"] as const;
@@ -124,6 +124,15 @@ const whoAmI = route({
   }),
 });
 
+const findingSchema = z.object({
+  severity: z.enum(["error", "warning"]),
+  source: z.string(),
+  line: z.int(),
+  column: z.int(),
+  path: z.string(),
+  message: z.string(),
+});
+
 /** Nothing is put into force, and no file that the text names is looked at. */
 const checkConfig = route({
   id: "check_config",
@@ -228,7 +237,7 @@ const history = route({
     points: z
       .array(
         z.object({
-          at: moment,
+          at: moment(z),
           nodes: z.record(z.string(), z.int()).describe("by state; what there is none of is left out"),
           waiting: z
             .int()

@@ -1,13 +1,70 @@
 import { BREAKERS, decodeFailures, failureKey, readable, subjectOf } from "@nodeyard/model";
 import { askProvider, iso, type LauncherUse } from "@nodeyard/operations";
-import type { Row } from "@nodeyard/operations/listing";
+import { counts, maybe, moment, type Row, texts } from "@nodeyard/operations/listing";
 import type { View } from "@nodeyard/view";
 import { z } from "zod";
 import { type Collection, demandKnown, unscoped } from "./collection.ts";
 import { seesAll } from "./principal.ts";
 import { type Call, READERS, type Route, route } from "./route.ts";
 import { countStates, poolsIn } from "./rows.ts";
-import { providerSchema, sliverMachinesSchema } from "./schemas.ts";
+
+/** Amounts by resource: `instances`, `cores`, `ram` in MiB, and what else the provider counts. */
+const amountsInUse = z.record(
+  z.string(),
+  z.object({
+    limit: z.number().nullable().describe("null: there is none"),
+    used: z.number().describe("by nodes of all launchers"),
+    used_by_others: z.number().nullable(),
+  }),
+);
+
+const providerSchema = z.object({
+  provider: z.string(),
+  pools: texts(z),
+  launchers: texts(z),
+  labels: texts(z),
+  nodes: counts(z),
+  breakers: z.array(
+    z.object({
+      offering: z.string(),
+      failures: z.int(),
+      why: z.string(),
+      opened: moment(z),
+      until: moment(z),
+    }),
+  ),
+  standings: z
+    .array(
+      z.object({
+        launcher: z.string(),
+        driver: z.string(),
+        quota: amountsInUse.describe("what the cloud allows, by resource"),
+        quota_read_at: moment(z),
+        launching: z.number(),
+        max_concurrency: z.number().nullable(),
+        calls: z
+          .object({ waiting: z.number(), free: z.number(), interval_ms: z.number() })
+          .nullable()
+          .describe("of the cloud's API, which wait for the rate limit, and how many more may"),
+        pools: z.array(
+          z.object({ pool: z.string(), limits: amountsInUse, waiting: z.int(), paused: z.boolean() }),
+        ),
+        errors: z
+          .array(
+            z.object({
+              at: moment(z),
+              event: z.string(),
+              node: z.string(),
+              kind: maybe(z),
+              error: z.string(),
+            }),
+          )
+          .describe("the last ones of launches and deletions since the launcher started"),
+      }),
+    )
+    .describe("what launchers know of its use; how it stands is in /v1/standings"),
+  unknown: texts(z).describe("launchers that serve it and did not say how it stands"),
+});
 
 /** What a question to all launchers costs, in calls: it writes to the tree. */
 export const ASK_CALLS = 10;
@@ -42,6 +99,49 @@ export const providers: Collection = {
     return isKnown ? rowOf(call, provider, standings) : undefined;
   },
 };
+
+const amounts = z.record(z.string(), z.number());
+/** A sliver of a machine, as its sliver manager reports it. */
+const sliver = z.object({
+  name: z.string(),
+  node: maybe(z).describe("null: it is no node of this installation"),
+  use: z
+    .enum(["busy", "idle", "free"])
+    .describe("free: the part of the machine that no sliver has, while it is lent"),
+  phase: z.string(),
+  doing: maybe(z),
+  error: maybe(z),
+  remarks: texts(z).describe("what explains how its jobs fare: kills for memory, a used up budget"),
+  usage: amounts.describe("what it uses, since its start where it adds up"),
+  guarantees: amounts,
+  rspec: amounts.describe("in the sliver manager's names and units, as all below"),
+  effective: amounts.describe("the rspec after loans"),
+  loans: z.array(
+    z.object({
+      to: z.string(),
+      resource: z.string(),
+      amount: z.number(),
+      refused: maybe(z).describe("null: it is in force"),
+    }),
+  ),
+});
+const sliverMachinesSchema = z.object({
+  items: z.array(
+    z.object({
+      id: z.string(),
+      provider: z.string(),
+      machine: z.string(),
+      error: maybe(z).describe("why nothing is known of it, or nothing is done to it"),
+      capacity: amounts.describe("what it guarantees at most, named as in the provider's quota"),
+      guaranteed: amounts,
+      remarks: texts(z).describe("updates of its images that are tried, or how they ended"),
+      slivers: z.array(sliver),
+    }),
+  ),
+  unknown: z
+    .array(z.object({ provider: z.string(), why: z.string() }))
+    .describe("providers that may have such machines, too"),
+});
 
 /** Answers of machines that cost as much as a call. */
 const MACHINES_PER_CALL = 10;

@@ -1,7 +1,25 @@
-import { LEASES } from "@nodeyard/model";
 import { iso, listTokens } from "@nodeyard/operations";
-import { type Row, standingRow } from "@nodeyard/operations/listing";
+import {
+  about,
+  counts,
+  type Fields,
+  leaseFields,
+  maybe,
+  moment,
+  nodeFields,
+  type Row,
+  requestFields,
+  rowOf,
+  schemaOf,
+  standingFields,
+  text,
+  texts,
+  tokenFields,
+  whole,
+} from "@nodeyard/operations/listing";
 import type { View } from "@nodeyard/view";
+import { z } from "zod";
+import type { PastAudit } from "../known.ts";
 import { type Collection, gather, routesOf, unscoped } from "./collection.ts";
 import { imageLists } from "./image-reads.ts";
 import { type Principal, seesLabel, seesTenant } from "./principal.ts";
@@ -9,34 +27,21 @@ import { providers } from "./provider-reads.ts";
 import { ADMINS, EVERYBODY, OPERATORS, READERS, type Route } from "./route.ts";
 import {
   countStates,
-  leaseFrom,
   leaseIn,
-  leaseRowOf,
-  memberRowOf,
+  leaseOf,
+  memberFields,
   nodeOf,
-  poolRowOf,
+  poolFields,
   poolsIn,
   requestOf,
-  seesLease,
 } from "./rows.ts";
-import {
-  auditSchema,
-  labelSchema,
-  leaseSchema,
-  memberSchema,
-  nodeSchema,
-  poolSchema,
-  requestSchema,
-  standingSchema,
-  tokenSchema,
-} from "./schemas.ts";
 
 /** Rows come from the view: reading a list costs the tree nothing. */
 const nodes: Collection = {
   name: "nodes",
   about: "the nodes",
   roles: EVERYBODY,
-  row: nodeSchema,
+  row: schemaOf(z, nodeFields),
   key: "id",
   filters: ["id", "state", "provider", "pool", "label", "allocated_to", "tenant"],
   rows: ({ known, principal }) =>
@@ -55,7 +60,7 @@ const requests: Collection = {
   name: "requests",
   about: "the node requests that are not answered yet, of Zuul and of everyone else",
   roles: EVERYBODY,
-  row: requestSchema,
+  row: schemaOf(z, requestFields),
   key: "id",
   filters: ["id", "state", "labels", "requestor", "tenant"],
   rows: ({ known, principal }) =>
@@ -71,27 +76,40 @@ const leases: Collection = {
   name: "leases",
   about: "the leases",
   roles: EVERYBODY,
-  row: leaseSchema,
+  row: schemaOf(z, leaseFields),
   key: "id",
   filters: ["id", "state", "owner", "labels", "tenant"],
-  rows: ({ known, principal }) =>
-    gather(known.view.own.values(), (entry) => {
-      if (!entry.path.startsWith(`${LEASES}/`)) return undefined;
-      const lease = leaseFrom(entry);
-      return lease !== undefined && seesLease(principal, lease) ? leaseRowOf(lease) : undefined;
-    }),
+  rows: ({ known, principal }) => gather(known.view.own.values(), (entry) => leaseOf(entry, principal)),
   one: ({ known, principal }, id) => {
     const lease = leaseIn(known.view, id, principal);
-    return lease && leaseRowOf(lease);
+    return lease && rowOf(leaseFields, lease);
   },
 };
 
-/** Counts are of what the caller sees, so two callers may get other numbers for one label. */
+/** A label, and who asks: counts are of what the caller sees, so two callers may get other numbers for one label. */
+const labelFields: Fields<{
+  readonly label: string;
+  readonly pools: Iterable<string>;
+  readonly view: View;
+  readonly principal: Principal;
+}> = {
+  label: [text, ({ label }) => label],
+  pools: [texts, ({ pools }) => [...pools].sort()],
+  nodes: [
+    about(counts, "by state; for a user its own nodes, and ready nodes without an owner"),
+    ({ label, view, principal }) => countStates(view, view.nodes.byLabel.get(label), principal),
+  ],
+  waiting: [
+    about(whole, "requests that are not answered yet"),
+    ({ label, view, principal }) => waitingFor(view, label, principal),
+  ],
+};
+
 const labels: Collection = {
   name: "labels",
   about: "the labels that pools offer",
   roles: EVERYBODY,
-  row: labelSchema,
+  row: schemaOf(z, labelFields),
   key: "label",
   filters: ["label", "pools"],
   rows: ({ known: { view }, principal }) => {
@@ -100,12 +118,7 @@ const labels: Collection = {
       for (const label of record.supportedLabels)
         if (seesLabel(principal, label))
           pools.set(label, (pools.get(label) ?? new Set()).add(`${record.providerName}/${record.name}`));
-    return [...pools].map(([label, names]) => ({
-      label,
-      pools: [...names].sort(),
-      nodes: countStates(view, view.nodes.byLabel.get(label), principal),
-      waiting: waitingFor(view, label, principal),
-    }));
+    return [...pools].map(([label, names]) => rowOf(labelFields, { label, pools: names, view, principal }));
   },
 };
 
@@ -126,10 +139,10 @@ const pools: Collection = {
   name: "pools",
   about: "the pools that launchers serve, each as often as launchers do",
   roles: READERS,
-  row: poolSchema,
+  row: schemaOf(z, poolFields),
   key: "id",
   filters: ["provider", "pool", "launcher", "labels", "state"],
-  rows: (call) => unscoped(call, ({ view }) => poolsIn(view).map(poolRowOf)),
+  rows: (call) => unscoped(call, ({ view }) => poolsIn(view).map((pool) => rowOf(poolFields, pool))),
 };
 
 /** Processes of Nodepool, too, as far as they register. */
@@ -137,12 +150,14 @@ const members: Collection = {
   name: "members",
   about: "the launchers and builders that run",
   roles: READERS,
-  row: memberSchema,
+  row: schemaOf(z, memberFields),
   key: "id",
   filters: ["kind", "hostname", "state"],
   rows: (call) =>
     unscoped(call, ({ view }) =>
-      gather(view.components.values(), (entry) => (entry.kind === "pool" ? undefined : memberRowOf(entry))),
+      gather(view.components.values(), (entry) =>
+        entry.kind === "pool" ? undefined : rowOf(memberFields, entry),
+      ),
     ),
 };
 
@@ -151,10 +166,11 @@ const standings: Collection = {
   name: "standings",
   about: "how each provider, host, label, image, launcher, builder and sliver machine stands, and why",
   roles: READERS,
-  row: standingSchema,
+  row: schemaOf(z, standingFields),
   key: "id",
   filters: ["id", "kind", "provider", "standing", "code"],
-  rows: (call) => unscoped(call, ({ view }) => view.standings.list().map(standingRow)),
+  rows: (call) =>
+    unscoped(call, ({ view }) => view.standings.list().map((one) => rowOf(standingFields, one))),
 };
 
 /** Read from the tree, as a token that was made a moment ago must be there. Never with the hash. */
@@ -162,20 +178,26 @@ const tokens: Collection = {
   name: "tokens",
   about: "the tokens of clients, those included that have ended",
   roles: ADMINS,
-  row: tokenSchema,
+  row: schemaOf(z, tokenFields),
   key: "name",
   filters: ["name", "role"],
   rows: async ({ known }) => {
     const { items } = await listTokens(known.handles);
-    return items.map(({ hash: _, createdBy, revokedBy, created, expires, revoked, ...token }) => ({
-      ...token,
-      created: iso(created),
-      created_by: createdBy,
-      expires: iso(expires),
-      revoked: iso(revoked),
-      revoked_by: revokedBy,
-    }));
+    return items.map((token) => rowOf(tokenFields, token));
   },
+};
+
+/** A change that was noted, and its place among those of its process. */
+const auditFields: Fields<PastAudit & { readonly index: number }> = {
+  // In the order of time, also as text.
+  id: [text, ({ at, index }) => `${String(at).padStart(15, "0")}.${String(index).padStart(6, "0")}`],
+  at: [moment, ({ at }) => iso(at)],
+  who: [text, ({ who }) => who],
+  role: [text, ({ role }) => role],
+  action: [text, ({ action }) => action],
+  subject: [text, ({ subject }) => subject],
+  why: [maybe, ({ why }) => why],
+  status: [whole, ({ status }) => status],
 };
 
 /** Each launcher notes the calls that it was asked by, and all that run note what commands on the tree changed. */
@@ -184,17 +206,12 @@ const audit: Collection = {
   about:
     "the calls of this process and the commands by which somebody changed something, refused ones included",
   roles: OPERATORS,
-  row: auditSchema,
+  row: schemaOf(z, auditFields),
   key: "id",
   filters: ["who", "action", "subject", "role"],
   rows: async ({ parts }) => {
     const past = (await parts.sources.audit()?.read()) ?? [];
-    return past.map(({ at, ...entry }, index) => ({
-      // In the order of time, also as text.
-      id: `${String(at).padStart(15, "0")}.${String(index).padStart(6, "0")}`,
-      at: iso(at),
-      ...entry,
-    }));
+    return past.map((entry, index) => rowOf(auditFields, { ...entry, index }));
   },
 };
 

@@ -4,15 +4,26 @@ import {
   decodeRemark,
   LEASES,
   type Lease,
-  leaseIdOf,
   leasePath,
-  type NodeRecord,
   type RequestRecord,
   readable,
   remarkPath,
 } from "@nodeyard/model";
-import { iso, isoOf } from "@nodeyard/operations";
-import { nodeFacts, type Row } from "@nodeyard/operations/listing";
+import {
+  boolean,
+  counts,
+  type Fields,
+  leaseFields,
+  maybe,
+  nodeFields,
+  nodeTenant,
+  number,
+  type Row,
+  requestFields,
+  rowOf,
+  text,
+  texts,
+} from "@nodeyard/operations/listing";
 import type { ComponentEntry, NodeEntry, OwnEntry, View } from "@nodeyard/view";
 import { redacted } from "../redacted.ts";
 import { type Principal, seesSecrets, seesTenant } from "./principal.ts";
@@ -23,116 +34,88 @@ export function nodeOf(
   { own }: Pick<View, "own">,
   principal: Principal,
 ): Row | undefined {
-  if (!seesTenant(principal, tenantOf(record))) return undefined;
-  const row = nodeFacts({ record, deadLetter: own.has(deadLetterPath(record.id)) });
-  const shown = seesSecrets(principal) ? row : redacted(row);
-  return {
-    ...shown,
-    az: record.az,
-    since: isoOf(record.stateTime),
+  if (!seesTenant(principal, nodeTenant(record))) return undefined;
+  const remark = own.get(remarkPath(record.id));
+  const row = rowOf(nodeFields, {
+    record,
     locked: contenders.length > 0,
-    tenant: tenantOf(record),
-    interface_ip: record.interfaceIp,
-    connection_type: record.connectionType,
-    host_keys: record.hostKeys,
-    remark: remarkIn(own.get(remarkPath(record.id))),
-  };
-}
-
-/** What a driver last said of the machine; null: nothing. */
-function remarkIn(entry: OwnEntry | undefined): Row | null {
-  if (entry === undefined) return null;
-  const { at, text } = decodeRemark(entry.data);
-  return { at: iso(at), text };
-}
-
-/** The current tenant. The record of a deallocated node keeps the name of the last one. */
-function tenantOf({ allocatedTo, tenantName }: NodeRecord): string | null {
-  return allocatedTo === null ? null : tenantName;
+    deadLetter: own.has(deadLetterPath(record.id)),
+    remark: remark && decodeRemark(remark.data),
+  });
+  return seesSecrets(principal) ? row : redacted(row);
 }
 
 /** A request's row; undefined when the caller may not see it. */
 export function requestOf(record: RequestRecord, principal: Principal): Row | undefined {
-  if (!seesTenant(principal, record.tenantName)) return undefined;
-  return {
-    id: record.id,
-    state: record.state,
-    since: isoOf(record.stateTime),
-    created: isoOf(record.createdTime),
-    labels: record.nodeTypes,
-    nodes: record.nodes,
-    requestor: record.requestor,
-    lease: leaseIdOf(record.requestor) ?? null,
-    tenant: record.tenantName,
-    relative_priority: record.relativePriority,
-    declined_by: record.declinedBy,
-    event_id: record.eventId,
-  };
+  return seesTenant(principal, record.tenantName) ? rowOf(requestFields, record) : undefined;
 }
 
 /** A lease that the caller may see. */
 export function leaseIn(view: View, id: string, principal: Principal): Lease | undefined {
   const entry = view.own.get(leasePath(id));
-  const lease = entry && leaseFrom(entry);
-  return lease !== undefined && seesLease(principal, lease) ? lease : undefined;
+  return entry && leaseFrom(entry, principal);
 }
 
-/** Undefined for another record, and for a lease that cannot be read. */
-export function leaseFrom({ path, data }: OwnEntry): Lease | undefined {
+/**
+ * Undefined for another record, for a lease that cannot be read, and for one that the caller may not see: a client sees its own leases, and those
+ * of tenants that it sees.
+ */
+function leaseFrom({ path, data }: OwnEntry, principal: Principal): Lease | undefined {
   if (!path.startsWith(`${LEASES}/`)) return undefined;
-  return readable(() => decodeLease(path.slice(LEASES.length + 1), data));
+  const lease = readable(() => decodeLease(path.slice(LEASES.length + 1), data));
+  if (lease === undefined) return undefined;
+  return lease.owner === principal.name || seesTenant(principal, lease.tenant) ? lease : undefined;
 }
 
-/** A client sees its own leases, and those of tenants that it sees. */
-export function seesLease(principal: Principal, { owner, tenant }: Lease): boolean {
-  return owner === principal.name || seesTenant(principal, tenant);
+/** The row of the lease in this record; undefined where that is none that the caller may see. */
+export function leaseOf(entry: OwnEntry, principal: Principal): Row | undefined {
+  const lease = leaseFrom(entry, principal);
+  return lease && rowOf(leaseFields, lease);
 }
 
-/** A lease's row. `until`: when its nodes are returned in any case; of a lease without heartbeats that is its expiry. */
-export function leaseRowOf(lease: Lease): Row {
-  const { created, expires, until, heartbeat, ...rest } = lease;
-  return {
-    ...rest,
-    created: iso(created),
-    expires: iso(expires),
-    until: iso(until ?? expires),
-    heartbeat_seconds: heartbeat === null ? null : heartbeat / 1_000,
-  };
+/** A diskimage that the tree knows. */
+interface Image {
+  readonly name: string;
+  readonly images: View["images"];
+  readonly facts: NonNullable<ReturnType<View["images"]["get"]>>;
 }
+
+/** A diskimage, for programs. */
+export const imageFields: Fields<Image> = {
+  image: [text, ({ name }) => name],
+  paused: [boolean, ({ facts }) => facts.paused],
+  build_requested: [boolean, ({ name, images }) => images.requested(name)],
+  builds: [counts, ({ facts }) => facts.builds],
+  uploaded_to: [texts, ({ facts }) => [...facts.ready.keys()].sort()],
+  uploading_to: [texts, ({ facts }) => [...facts.uploading].sort()],
+};
 
 /** A diskimage's row; undefined when the tree does not have the image. */
-export function imageRowOf({ images }: View, image: string): Row | undefined {
-  const facts = images.get(image);
-  return (
-    facts && {
-      image,
-      paused: facts.paused,
-      build_requested: images.requested(image),
-      builds: facts.builds,
-      uploaded_to: [...facts.ready.keys()].sort(),
-      uploading_to: [...facts.uploading].sort(),
-    }
-  );
+export function imageOf({ images }: View, name: string): Row | undefined {
+  const facts = images.get(name);
+  return facts && rowOf(imageFields, { name, images, facts });
 }
 
-/** A pool's row, one for each launcher that serves it. */
-export function poolRowOf({ key, record }: ComponentEntry): Row {
-  return {
-    id: key,
-    provider: record.providerName,
-    pool: record.name,
-    launcher: record.hostname,
-    state: record.state,
-    labels: record.supportedLabels,
-    priority: record.priority,
-    paused: record.paused,
-  };
-}
+/** A pool, for programs: one for each launcher that serves it. */
+export const poolFields: Fields<ComponentEntry> = {
+  id: [text, ({ key }) => key],
+  provider: [maybe, ({ record }) => record.providerName],
+  pool: [maybe, ({ record }) => record.name],
+  launcher: [text, ({ record }) => record.hostname],
+  state: [text, ({ record }) => record.state],
+  labels: [texts, ({ record }) => record.supportedLabels],
+  priority: [number, ({ record }) => record.priority],
+  paused: [boolean, ({ record }) => record.paused],
+};
 
-/** The row of a launcher or builder process. */
-export function memberRowOf({ key, kind, record: { hostname, state, version } }: ComponentEntry): Row {
-  return { id: key, kind, hostname, state, version };
-}
+/** A launcher or builder process, for programs. */
+export const memberFields: Fields<ComponentEntry> = {
+  id: [text, ({ key }) => key],
+  kind: [text, ({ kind }) => kind],
+  hostname: [text, ({ record }) => record.hostname],
+  state: [text, ({ record }) => record.state],
+  version: [maybe, ({ record }) => record.version],
+};
 
 /** Counts by state; a caller with limits sees its own nodes and the ready ones that any request may get. */
 export function countStates(view: View, ids: Iterable<string>, principal: Principal): Record<string, number> {

@@ -4,7 +4,7 @@ import type { Log } from "@nodeyard/telemetry";
 import type { ComponentEntry, NodeEntry, OwnEntry, RequestEntry, View } from "@nodeyard/view";
 import type { EventFile } from "../edge/event-file.ts";
 import { type Change, type Entry, everything, type ImageEntry, KINDS, type Kind, keyOf } from "./changes.ts";
-import { imageRowOf } from "./rows.ts";
+import { imageOf } from "./rows.ts";
 
 /** A change, or whether the view sees the whole tree from here on. */
 export type Kept = Change | { readonly complete: boolean };
@@ -255,7 +255,7 @@ function storedOf({ kind, after }: Change, view: View): Stored | undefined {
     case "standing":
       return { s: after as Standing };
     case "image":
-      return imageRowOf(view, (after as ImageEntry).image);
+      return imageOf(view, (after as ImageEntry).image);
     case "pool":
     case "member": {
       const { version, record } = after as ComponentEntry;

@@ -12,15 +12,14 @@ import {
   retireNode,
   revokeToken,
 } from "@nodeyard/operations";
-import { accessRow } from "@nodeyard/operations/listing";
+import { accessFields, leaseFields, nodeFields, rowOf, schemaOf } from "@nodeyard/operations/listing";
 import { defined, hexId } from "@nodeyard/runtime";
 import { z } from "zod";
 import { mayChange, type Principal, seesLabel, seesTenant } from "./principal.ts";
 import { ApiError, notFound } from "./problems.ts";
 import { nodeIn } from "./reads.ts";
 import { ADMINS, type Call, EVERYBODY, LEASERS, OPERATORS, type Route, route } from "./route.ts";
-import { leaseIn, leaseRowOf } from "./rows.ts";
-import { accessSchema, leaseSchema, nodeSchema } from "./schemas.ts";
+import { leaseIn } from "./rows.ts";
 
 /** The longest time that a lease, a hold or a token may be made for: more is a mistake in the unit. */
 const YEAR_SECONDS = 365 * 86_400;
@@ -29,6 +28,8 @@ const seconds = z.int().min(1).max(YEAR_SECONDS);
 const why = z.string().max(1_000).describe("for the audit, and for people");
 const leaseId = z.object({ id: z.string().regex(/^[0-9a-f]{12}$/) });
 const nodeId = z.object({ id: z.string().regex(/^[0-9]{10}$/) });
+const leaseSchema = schemaOf(z, leaseFields);
+
 /**
  * A call without `Idempotency-Key` whose reply is lost leaves a lease that nobody knows; it ends at its expiry. With a key the
  * client repeats the call.
@@ -73,7 +74,7 @@ const createLease = route({
       ...(body.heartbeat_seconds === undefined ? {} : { heartbeatMs: body.heartbeat_seconds * 1_000 }),
       ...defined({ tenant }),
     });
-    return leaseRowOf(lease);
+    return rowOf(leaseFields, lease);
   },
 });
 
@@ -121,13 +122,15 @@ const leaseRoutes: readonly Route[] = [
     roles: EVERYBODY,
     params: leaseId,
     status: 200,
-    reply: z.object({ items: z.array(accessSchema) }),
+    reply: z.object({ items: z.array(schemaOf(z, accessFields)) }),
     handle: async ({ params, principal, known: { view } }) => {
       const lease = leaseIn(view, params.id, principal);
       if (lease === undefined) throw notFound(`lease ${params.id}`);
       // A node that has gone since is left out.
       const records = lease.nodes.map((id) => view.nodes.byId.get(id)?.record);
-      return { items: records.filter((record) => record !== undefined).map(accessRow) };
+      return {
+        items: records.filter((record) => record !== undefined).map((record) => rowOf(accessFields, record)),
+      };
     },
   }),
   route({
@@ -142,7 +145,7 @@ const leaseRoutes: readonly Route[] = [
     handle: async (call) => {
       // Rejects with LeaseError, answered with 409, when the lease has ended: its nodes are lost.
       const { id } = ownLease(call);
-      return leaseRowOf(await keepLease(call.known.handles, id));
+      return rowOf(leaseFields, await keepLease(call.known.handles, id));
     },
   }),
   route({
@@ -157,7 +160,10 @@ const leaseRoutes: readonly Route[] = [
     reply: leaseSchema,
     handle: async (call) => {
       const { id } = ownLease(call);
-      return leaseRowOf(await keepLease(call.known.handles, id, { forMs: call.body.for_seconds * 1_000 }));
+      return rowOf(
+        leaseFields,
+        await keepLease(call.known.handles, id, { forMs: call.body.for_seconds * 1_000 }),
+      );
     },
   }),
   route({
@@ -198,7 +204,7 @@ const nodeRoutes: readonly Route[] = [
       for_seconds: seconds.optional().describe("without it, as long as the configuration allows"),
     }),
     status: 200,
-    reply: nodeSchema,
+    reply: schemaOf(z, nodeFields),
     handle: async (call) => {
       // 0: no limit of its own.
       const { why: comment, for_seconds: forSeconds = 0 } = call.body;

@@ -1,4 +1,4 @@
-import { type Column, pick, type Row, Table } from "@nodeyard/operations/listing";
+import { type Column, jsonOnly, pick, type Row, Table } from "@nodeyard/operations/listing";
 import type { Known, OldList } from "./lists.ts";
 
 /** The query of a request for a list, as it was understood. */
@@ -83,7 +83,7 @@ function columnsOf(
   json: boolean,
   fields: ReadonlySet<string> | undefined,
 ): readonly Column[] {
-  const all = json ? [...columns, ...jsonAlso.map((key) => ({ heading: key, key }))] : columns;
+  const all = json ? [...columns, ...jsonOnly(...jsonAlso)] : columns;
   return fields === undefined ? all : all.filter(({ key }) => fields.has(key));
 }
 

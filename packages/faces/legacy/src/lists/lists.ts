@@ -1,20 +1,22 @@
 import { deadLetterPath } from "@nodeyard/model";
 import { listImages, type OperationHandles, treeNow } from "@nodeyard/operations";
 import {
-  type AgeFormat,
   buildColumns,
-  buildRow,
+  buildFields,
   type Column,
+  columns,
+  type Fields,
   imageColumns,
-  imageRow,
-  labelColumns,
-  nodeRow,
+  imageStatusFields,
+  nodeFields,
   oldNodeColumns,
+  present,
   type Row,
   requestColumns,
-  requestRow,
+  requestFields,
+  rowOf,
   uploadColumns,
-  uploadRow,
+  uploadFields,
 } from "@nodeyard/operations/listing";
 import { compareText } from "@nodeyard/runtime";
 import type { View } from "@nodeyard/view";
@@ -42,64 +44,79 @@ export interface OldList {
   ): Promise<Iterable<Row>>;
 }
 
+/**
+ * A row with Nodepool's keys. JSON has seconds since the epoch for the age of what builders make; all other ages are in words.
+ */
+function oldRow<T>(
+  { handles }: Known,
+  fields: Fields<T>,
+  shown: readonly Column[],
+  thing: T,
+  isEpoch = false,
+): Row {
+  return present(rowOf(fields, thing), shown, {
+    now: treeNow(handles),
+    ages: isEpoch ? "epoch" : "text",
+  });
+}
+
 /** By path (docs/contract/operations.md, "Old web lists"). */
 export const oldLists: Readonly<Record<string, OldList>> = {
   "/image-list": {
     columns: uploadColumns,
-    rows: async ({ view, handles }, { json }) =>
-      sorted(view.images.names()).flatMap((image) =>
-        sortedBy([...view.images.uploads(image)], ({ build, provider, record }) => [
+    rows: async (known, { json }) =>
+      sorted(known.view.images.names()).flatMap((image) =>
+        sortedBy([...known.view.images.uploads(image)], ({ build, provider, record }) => [
           build,
           provider,
           record.id,
-        ]).map((upload) => uploadRow(upload, handles, agesIn(json))),
+        ]).map((upload) => oldRow(known, uploadFields, uploadColumns, upload, json)),
       ),
   },
   "/dib-image-list": {
     columns: buildColumns,
     jsonAlso: ["paused"],
-    rows: async ({ view, handles }, { json }) =>
-      sorted(view.images.names()).flatMap((image) => {
-        const paused = view.images.get(image)?.paused ?? false;
-        return sortedBy([...view.images.builds(image).values()], ({ id }) => [id]).map((record) =>
-          buildRow({ image, record, paused }, handles, agesIn(json)),
+    rows: async (known, { json }) =>
+      sorted(known.view.images.names()).flatMap((image) => {
+        const paused = known.view.images.get(image)?.paused ?? false;
+        return sortedBy([...known.view.images.builds(image).values()], ({ id }) => [id]).map((record) =>
+          oldRow(known, buildFields, buildColumns, { image, record, paused }, json),
         );
       }),
   },
   "/image-status": {
     columns: imageColumns,
     readsTree: true,
-    rows: async ({ handles }, { json }) => {
-      const { items } = await listImages(handles);
-      return items.map((item) => imageRow(item, treeNow(handles), agesIn(json)));
+    rows: async (known, { json }) => {
+      const { items } = await listImages(known.handles);
+      return items.map((item) => oldRow(known, imageStatusFields, imageColumns, item, json));
     },
   },
   "/node-list": { columns: oldNodeColumns, rows: async (known, { nodeId }) => nodes(known, nodeId) },
   "/request-list": { columns: requestColumns, rows: async (known) => requests(known) },
   "/label-list": {
-    columns: labelColumns,
+    columns: columns({ Label: "label" }),
     rows: async ({ view }) => labels(view).map((label) => ({ label })),
   },
 };
 
 /** One by one, since the view may have thousands; a node that goes while the list is made is left out. */
-function* nodes({ view, handles }: Known, only: string | undefined): Generator<Row> {
-  const now = treeNow(handles);
+function* nodes(known: Known, only: string | undefined): Generator<Row> {
+  const { view } = known;
   for (const id of only === undefined ? sorted(view.nodes.byId.keys()) : [only]) {
     const entry = view.nodes.byId.get(id);
     if (entry === undefined) continue;
     const { record, contenders } = entry;
-    yield nodeRow(
-      { record, locked: contenders.length > 0, deadLetter: view.own.has(deadLetterPath(id)) },
-      now,
-    );
+    const listed = { record, locked: contenders.length > 0, deadLetter: view.own.has(deadLetterPath(id)) };
+    yield oldRow(known, nodeFields, oldNodeColumns, listed);
   }
 }
 
-function* requests({ view }: Known): Generator<Row> {
-  for (const id of sorted(view.requests.byId.keys())) {
-    const entry = view.requests.byId.get(id);
-    if (entry !== undefined) yield requestRow(entry.record);
+function* requests(known: Known): Generator<Row> {
+  const { byId } = known.view.requests;
+  for (const id of sorted(byId.keys())) {
+    const entry = byId.get(id);
+    if (entry !== undefined) yield oldRow(known, requestFields, requestColumns, entry.record);
   }
 }
 
@@ -107,11 +124,6 @@ function* requests({ view }: Known): Generator<Row> {
 function labels({ components }: View): readonly string[] {
   const pools = [...components.values()].filter(({ kind }) => kind === "pool");
   return sorted(new Set(pools.flatMap(({ record }) => record.supportedLabels)));
-}
-
-/** JSON has seconds since the epoch, tables an age in words. */
-function agesIn(json: boolean): AgeFormat {
-  return json ? "epoch" : "text";
 }
 
 function sorted(names: Iterable<string>): readonly string[] {

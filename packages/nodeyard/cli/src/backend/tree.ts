@@ -1,73 +1,72 @@
-import { LEASES, paths, STANDINGS } from "@nodeyard/model";
+import type { Given, Reply, YardEvent } from "@nodeyard/client";
 import {
-  askForNodes,
-  createToken,
-  deleteBuild,
-  deleteNode,
-  deleteUpload,
-  eraseProvider,
-  exportImages,
-  followLease,
-  followNodes,
-  forgetNode,
-  holdNode,
-  importImages,
-  isKnownImage,
-  knownProviders,
-  listBuilds,
-  listedNode,
-  listImages,
-  listLeases,
-  listNodes,
-  listRequests,
-  listTokens,
-  listUploads,
-  type OperationHandles,
-  pauseImage,
-  providerRecords,
-  readNode,
-  readStandings,
-  registeredPools,
-  releaseLease,
-  requestBuild,
-  retireNode,
-  revokeToken,
-  treeNow,
-  youngestNode,
-} from "@nodeyard/operations";
-import {
-  ageIn,
-  buildRow,
-  imageRow,
-  nodeRow,
-  requestRow,
-  standingRow,
-  uploadRow,
-} from "@nodeyard/operations/listing";
-import { leaseRow } from "../rows.ts";
-import type { Ages, Backend, ListName, Rows, Watched } from "./backend.ts";
+  type CommandChange,
+  decodeLease,
+  decodeNode,
+  decodeRequest,
+  LEASES,
+  leasePath,
+  paths,
+  readable,
+  STANDINGS,
+} from "@nodeyard/model";
+import { type OperationHandles, registeredPools, treeNow, youngestNode } from "@nodeyard/operations";
+import { leaseFields, nodeFields, progressRow, requestFields, rowOf } from "@nodeyard/operations/listing";
+import type { Backend, Followed, Watched } from "./backend.ts";
+
+import { changes, type Handlers, lists, reads, type Served } from "./operations.ts";
 
 /** The paths beneath which each list changes. */
 const ROOTS: Readonly<Record<Watched, string>> = {
-  nodes: paths.nodes,
-  requests: paths.requests,
-  leases: LEASES,
-  images: paths.images,
-  standings: STANDINGS,
+  node: paths.nodes,
+  request: paths.requests,
+  lease: LEASES,
+  image: paths.images,
+  standing: STANDINGS,
 };
 
 /**
  * Commands on the tree itself. `journal`: the file of this machine, which `explain` reads too. Whoever reaches the tree may do
- * everything: rights are checked by servers alone.
+ * everything: rights are checked by servers alone. Changes are noted for the audit, refused ones included, under the names and subjects that
+ * REST v1 has for them; before the command prints its result, as a server does before it answers. `note` never rejects: what was changed is
+ * no error because it could not be noted, and a script that repeats it would ask for its nodes twice.
  */
-export function treeBackend(handles: OperationHandles, journal: string): Backend {
+export function treeBackend(
+  handles: OperationHandles,
+  journal: string,
+  person: string,
+  note: (change: CommandChange) => Promise<void>,
+): Backend {
   const { tree } = handles;
+  const reading: Handlers = reads(handles);
+  const changing: Handlers = changes(handles, person);
+  async function call(id: Served, given: object): Promise<unknown> {
+    const { path = {}, body } = given as {
+      readonly path?: object;
+      readonly body?: { readonly why?: string };
+    };
+    const work = (reading[id] ?? changing[id]) as (given: object) => Promise<unknown>;
+    if (id in reading) return work(given);
+    const subject = Object.values(path).join("/");
+    const entry = { who: `cli:${person}`, action: id, subject, why: body?.why ?? null };
+    const result = await work(given).catch(async (error: unknown) => {
+      await note({ ...entry, status: 409 });
+      throw error;
+    });
+    await note({ ...entry, status: 200 });
+    return result;
+  }
   return {
     now: () => treeNow(handles),
-    list: (name, ages) => list(handles, name, ages),
-    async node(id, ages) {
-      const node = await listedNode(handles, id);
-      return node && nodeRow(node, treeNow(handles), ages);
+    call: async <Id extends Served>(id: Id, given: Given<Id>) => (await call(id, given)) as Reply<Id>,
+    async find<Id extends Served>(id: Id, given: Given<Id>) {
+      const found = await call(id, given);
+      return found === undefined ? [] : [found as Reply<Id>];
+    },
+    async list(id, only) {
+      const { items, skipped } = await lists[id](handles);
+      const chosen = only === undefined ? items : items.filter(({ image }) => image === only.image);
+      return { rows: chosen as never, skipped };
     },
     pools: async () =>
       (await registeredPools(tree)).map(({ providerName, name, supportedLabels }) => ({
@@ -75,29 +74,15 @@ export function treeBackend(handles: OperationHandles, journal: string): Backend
         pool: name ?? "",
         labels: supportedLabels,
       })),
-    providers: () => knownProviders(handles),
-    async image(name) {
-      if (!(await isKnownImage(handles, name))) return undefined;
-      const { items } = await listImages(handles);
-      return { paused: items.some(({ image, paused }) => image === name && paused) };
-    },
-    async builds(image) {
-      const { items } = await listBuilds(handles);
-      return items.filter((one) => one.image === image).map(({ record }) => record);
-    },
-    async buildProgress(image, build) {
+    async progress(image, build) {
       // Loaded only here: other commands ask no members.
       const { imageWork } = await import("./tree-asks.ts");
-      return (await imageWork(handles, image)).find((work) => work.build === build);
+      const found = (await imageWork(handles, image)).find((work) => `${image}-${work.build}` === build);
+      return found && progressRow(found);
     },
-    providerRecords: (name) => providerRecords(handles, name),
     async explain(subject) {
       const { explainByTree } = await import("./tree-asks.ts");
       return explainByTree(handles, journal, subject);
-    },
-    async console(id) {
-      const node = await readNode(handles, id);
-      return node && (await import("./tree-asks.ts")).askConsole(handles, node);
     },
     watch(what, onChange) {
       // Of a lock only whether it is held is shown.
@@ -106,80 +91,84 @@ export function treeBackend(handles: OperationHandles, journal: string): Backend
       const feeds = what.map((name) => tree.feed(ROOTS[name], { interest, onChange }));
       return { close: async () => void (await Promise.all(feeds.map((feed) => feed.close()))) };
     },
-
-    async request(options) {
-      // Before the lease is written: a node that a launcher makes for it at once is younger than this one.
-      const youngest = await youngestNode(handles);
-      const lease = await askForNodes(handles, options);
-      return { lease, follow: (onChange) => followLease(handles, lease, youngest, onChange) };
-    },
-    async access({ nodes }) {
-      // A node may be deleted between the grant and this read.
-      const records = await Promise.all(nodes.map((id) => readNode(handles, id)));
-      return records.filter((record) => record !== undefined);
-    },
-    release: (lease) => releaseLease(handles, lease),
+    youngestNode: () => youngestNode(handles),
+    events: (what, signal) => eventsOf(handles, what, signal),
     onConnection: (fn) => tree.onSession(({ state }) => fn(state)),
-
-    hold: (node, options) => holdNode(handles, node, options),
-    deleteNode: (node, now) => deleteNode(handles, node, now),
-    forgetNode: (node) => forgetNode(handles, node),
-    untilGone: (node) => followNodes(tree, [node], () => false),
-    erase: (provider, force) => eraseProvider(handles, provider, { locked: force }),
-    requestBuild: (image) => requestBuild(handles, image),
-    pauseImage: (image, paused) => pauseImage(handles, image, paused),
-    exportImages: () => exportImages(handles),
-    importImages: (all) => importImages(handles, all),
-    deleteBuild: (image, build) => deleteBuild(handles, image, build),
-    deleteUpload: (at) => deleteUpload(handles, at),
-    retire: (node, why) => retireNode(handles, node, why),
-
-    tokens: () => listTokens(handles),
-    async createToken(wanted) {
-      const { text, token } = await createToken(handles, wanted);
-      return { text, expires: token.expires };
-    },
-    revokeToken: async (name, by) => void (await revokeToken(handles, name, by)),
   };
 }
 
-/** Reads the tree itself on each call. The time is taken after the records: the age of one that changed meanwhile would be negative. */
-async function list(handles: OperationHandles, name: ListName, ages: Ages): Promise<Rows> {
-  switch (name) {
-    case "nodes": {
-      const { items, skipped } = await listNodes(handles);
-      const now = treeNow(handles);
-      return { rows: items.map((item) => nodeRow(item, now, ages)), skipped };
+/** How the row of a record is made. */
+const READERS = {
+  lease: (id: string, data: Uint8Array) => rowOf(leaseFields, decodeLease(id, data)),
+  request: (id: string, data: Uint8Array) => rowOf(requestFields, decodeRequest(id, data)),
+  node: (id: string, data: Uint8Array) =>
+    rowOf(nodeFields, { record: decodeNode(id, data), locked: false, deadLetter: false }),
+};
+
+/**
+ * Records of the tree and their changes as events. Of the nodes of a lease only the younger ones are read: older ones that are reused for
+ * it appear when it is granted, and reading all of them would cost as much as a list. Of a record that cannot be read, which launchers report,
+ * nothing but the id of a node is shown.
+ */
+async function* eventsOf(
+  { tree }: OperationHandles,
+  what: Followed,
+  signal: AbortSignal,
+): AsyncGenerator<YardEvent> {
+  const roots: readonly (readonly [kind: keyof typeof READERS, root: string])[] =
+    "node" in what
+      ? [["node", paths.node(what.node)]]
+      : [
+          ["lease", leasePath(what.lease.id)],
+          ["request", paths.request(what.lease.request ?? "")],
+          ["node", paths.nodes],
+        ];
+  const found: object[] = [];
+  let more = Promise.withResolvers<void>();
+  const add = (event: object) => {
+    found.push(event);
+    more.resolve();
+  };
+  const nameOf = (path: string) => path.slice(path.lastIndexOf("/") + 1);
+  const feeds = roots.map(([kind, root]) => {
+    const isWanted = (path: string) =>
+      path === root
+        ? root !== paths.nodes
+        : "after" in what &&
+          root === paths.nodes &&
+          path.lastIndexOf("/") === root.length &&
+          nameOf(path) > what.after;
+    return tree.feed(root, {
+      interest: (path) => (isWanted(path) ? "data" : "none"),
+      onChange(change) {
+        if (change.type !== "put" && change.type !== "remove") return;
+        const id = nameOf(change.path);
+        if (!isWanted(change.path)) return;
+        if (change.type === "remove") return add({ type: "remove", kind, id });
+        const { data } = change;
+        const row =
+          data && (readable(() => READERS[kind](id, data)) ?? (kind === "node" ? { id } : undefined));
+        if (row !== undefined) add({ type: "put", kind, id, row });
+      },
+    });
+  });
+  let failed: { readonly error: unknown } | undefined;
+  const fail = (error: unknown) => {
+    failed ??= { error };
+    more.resolve();
+  };
+  const stop = () => fail(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  Promise.all(feeds.map((feed) => feed.synced)).then(() => add({ type: "synced", complete: true }), fail);
+  try {
+    for (;;) {
+      await more.promise;
+      more = Promise.withResolvers();
+      if (failed !== undefined) throw failed.error;
+      yield* found.splice(0) as YardEvent[];
     }
-    case "leases": {
-      const { items, skipped } = await listLeases(handles);
-      const now = treeNow(handles);
-      return { rows: items.map((lease) => leaseRow(lease, now, ages)), skipped };
-    }
-    case "requests": {
-      const { items, skipped } = await listRequests(handles);
-      const now = treeNow(handles) / 1000;
-      const rows = items.map((record) => ({
-        ...requestRow(record),
-        age: record.stateTime === null ? null : ageIn("seconds", now - record.stateTime),
-        created: record.createdTime ?? record.stateTime,
-      }));
-      return { rows, skipped };
-    }
-    case "uploads": {
-      const { items, skipped } = await listUploads(handles);
-      return { rows: items.map((item) => uploadRow(item, handles, ages)), skipped };
-    }
-    case "images": {
-      const { items, skipped } = await listImages(handles);
-      const now = treeNow(handles);
-      return { rows: items.map((item) => imageRow(item, now, ages)), skipped };
-    }
-    case "standings":
-      return { rows: (await readStandings(handles)).map(standingRow), skipped: [] };
-    case "builds": {
-      const { items, skipped } = await listBuilds(handles);
-      return { rows: items.map((item) => buildRow(item, handles, ages)), skipped };
-    }
+  } finally {
+    signal.removeEventListener("abort", stop);
+    await Promise.all(feeds.map((feed) => feed.close()));
   }
 }

@@ -4,7 +4,6 @@ import { noteChange } from "@nodeyard/operations";
 import { defined, messageOf } from "@nodeyard/runtime";
 import { JOURNAL } from "@nodeyard/telemetry";
 import { addressOf, personOf, type Session, stateOf, withTree } from "../session.ts";
-import { audited } from "./audited.ts";
 import type { Backend } from "./backend.ts";
 import { treeBackend } from "./tree.ts";
 
@@ -20,7 +19,6 @@ export async function withBackend<T>(
   const client = await clientOf(session);
   if (client === undefined)
     return withTree(session, (handles) => {
-      const backend = treeBackend(handles, `${stateOf(session)}/${JOURNAL}`);
       const note = (change: CommandChange) =>
         noteChange(handles, change).catch((error: unknown) => {
           const { action, subject, status } = change;
@@ -31,7 +29,7 @@ export async function withBackend<T>(
             `nodeyard: the audit lacks ${what}, since the tree did not take its note: ${messageOf(error)}\n`,
           );
         });
-      return command(audited(backend, `cli:${personOf(session)}`, note));
+      return command(treeBackend(handles, `${stateOf(session)}/${JOURNAL}`, personOf(session), note));
     });
   const { restBackend } = await import("./rest.ts");
   return command(restBackend(client, session.machine.clock));

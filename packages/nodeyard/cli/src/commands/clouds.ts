@@ -2,7 +2,7 @@ import type { Column, Row } from "@nodeyard/operations/listing";
 import { type Answers, Drivers, loadModule, openConfig, type SurveyOf, surveyRows } from "@nodeyard/process";
 import { defined } from "@nodeyard/runtime";
 import type { Command } from "commander";
-import { clientOf } from "../backend/index.ts";
+import { clientOf } from "../backend/with-backend.ts";
 import { printFailures, printRows } from "../listing.ts";
 import { logOf } from "../log.ts";
 import { filesOf, type Session, withTree } from "../session.ts";

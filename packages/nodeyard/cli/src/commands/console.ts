@@ -1,7 +1,7 @@
 import { plain } from "@nodeyard/operations/listing";
 import type { Command } from "commander";
 import { parseNodeId } from "../arguments.ts";
-import { withBackend } from "../backend/index.ts";
+import { withBackend } from "../backend/with-backend.ts";
 import { CommandError } from "../errors.ts";
 import { printJson } from "../listing.ts";
 import type { Session } from "../session.ts";
@@ -18,7 +18,7 @@ export function defineConsole(command: Command, session: Session): void {
     .action((node: string, { json }: { readonly json?: boolean }) =>
       withBackend(session, async (backend) => {
         const { io } = session;
-        const end = await backend.console(node);
+        const [end] = await backend.find("get_node_console", { path: { id: node } });
         if (end === undefined)
           throw new CommandError("cli.nothing_known", `there is no node ${node}; see "nodeyard list"`);
         const { lines, cut, problem } = end;

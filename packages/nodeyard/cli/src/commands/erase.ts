@@ -2,7 +2,8 @@ import { plain } from "@nodeyard/operations/listing";
 import { counted } from "@nodeyard/runtime";
 import type { Command } from "commander";
 import { parseImage } from "../arguments.ts";
-import { type Backend, withBackend } from "../backend/index.ts";
+import type { Backend } from "../backend/backend.ts";
+import { withBackend } from "../backend/with-backend.ts";
 import { CommandError, CommandFailed } from "../errors.ts";
 import { printJson } from "../listing.ts";
 import type { Session } from "../session.ts";
@@ -31,7 +32,9 @@ async function erase(
   { force, json }: EraseOptions,
 ): Promise<void> {
   if (force !== true) {
-    const { served_by: serving } = await backend.providerRecords(provider);
+    const { served_by: serving } = await backend.call("get_provider_records", {
+      path: { id: provider },
+    });
     // Its launchers would write new records while the old ones go, or never delete the machines of these (docs/contract/operations.md, "Erase").
     if (serving.length > 0)
       throw new CommandError(
@@ -46,7 +49,10 @@ async function erase(
       throw new CommandFailed(1);
     }
   }
-  const { uploads, nodes, kept } = await backend.erase(provider, force === true);
+  const { uploads, nodes, kept } = await backend.call("erase_provider", {
+    path: { id: provider },
+    body: { force: force === true },
+  });
   if (json === true) printJson(io, { provider, uploads, nodes, kept });
   else
     io.out(

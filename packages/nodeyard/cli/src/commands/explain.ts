@@ -1,7 +1,8 @@
 import type { Explained } from "@nodeyard/operations";
 import type { Command } from "commander";
 import { parseSubject } from "../arguments.ts";
-import { type Backend, withBackend } from "../backend/index.ts";
+import type { Backend } from "../backend/backend.ts";
+import { withBackend } from "../backend/with-backend.ts";
 import { CommandError } from "../errors.ts";
 import { unknownLabels } from "../leasing.ts";
 import { printJson } from "../listing.ts";

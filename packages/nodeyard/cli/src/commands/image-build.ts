@@ -1,10 +1,11 @@
 import { type Command, Option } from "commander";
 import { parseDuration, parseImage } from "../arguments.ts";
 import { awaitBuild, imagePaused } from "../await-build.ts";
-import { type Backend, withBackend } from "../backend/index.ts";
+import type { Backend } from "../backend/backend.ts";
+import { withBackend } from "../backend/with-backend.ts";
 import { CommandError } from "../errors.ts";
 import { printJson } from "../listing.ts";
-import { configuredImage, demandKnown } from "../names.ts";
+import { configuredImage, demandKnown, imageIn } from "../names.ts";
 import type { Session } from "../session.ts";
 
 /** Milliseconds; above any build-timeout: its default is 8 hours. */
@@ -51,21 +52,24 @@ async function ask(
   isConfigured: boolean,
 ): Promise<void> {
   const { io } = session;
-  const known = await backend.image(image);
+  const known = await imageIn(backend, image);
   await demandKnown(backend, isConfigured || known !== undefined, image);
   const paused = known?.paused === true;
   // Nothing to wait for: refused before a request is left behind that would start a build at the end of the pause.
   if (paused && wait) throw imagePaused(image, "nothing was requested");
-  const before = await backend.requestBuild(image);
+  // First the builds, then the request: the other way round a build that answers it at once would count as old.
+  const { rows } = await backend.list("list_builds", { image });
+  const before = new Set(rows.map(({ id }) => id));
+  await backend.call("build_image", { path: { id: image } });
   if (paused)
     io.err(`nodeyard: ${image} is paused: the request waits for "nodeyard image-unpause ${image}"\n`);
   const build = !wait ? undefined : await awaitBuild(session, backend, image, before, timeout);
   const state = build?.state ?? "requested";
-  if (json === true) printJson(io, { image, build: build?.id ?? null, state });
-  else if (build?.state === "ready") io.out(`${image}-${build.id} is ready\n`);
+  if (json === true) printJson(io, { image, build: build?.id.slice(image.length + 1) ?? null, state });
+  else if (build?.state === "ready") io.out(`${build.id} is ready\n`);
   if (build?.state === "failed")
     throw new CommandError(
       "cli.build_failed",
-      `build ${image}-${build.id} failed; ${image}-${build.id}.log in build-log-dir of ${build.builder ?? "its builder"} says why`,
+      `build ${build.id} failed; ${build.id}.log in build-log-dir of ${build.builder ?? "its builder"} says why`,
     );
 }

@@ -2,10 +2,10 @@ import { checkExport, ImageOperationError } from "@nodeyard/operations";
 import { readText, writePrivate } from "@nodeyard/process";
 import type { Command } from "commander";
 import { parseImage } from "../arguments.ts";
-import { withBackend } from "../backend/index.ts";
+import { withBackend } from "../backend/with-backend.ts";
 import { UsageError } from "../errors.ts";
 import { printJson } from "../listing.ts";
-import { configuredImage, demandKnown } from "../names.ts";
+import { configuredImage, demandKnown, imageIn } from "../names.ts";
 import type { Session } from "../session.ts";
 
 interface JsonOption {
@@ -40,8 +40,12 @@ function pausing(command: Command, session: Session, paused: boolean): void {
       // Rejects when a configuration was named that does not have it.
       const configured = await configuredImage(session, image);
       await withBackend(session, async (backend) => {
-        await demandKnown(backend, (configured ?? (await backend.image(image))) !== undefined, image);
-        await backend.pauseImage(image, paused);
+        await demandKnown(
+          backend,
+          configured !== undefined || (await imageIn(backend, image)) !== undefined,
+          image,
+        );
+        await backend.call(paused ? "pause_image" : "unpause_image", { path: { id: image } });
       });
       if (json === true) printJson(session.io, { image, paused });
       else session.io.out(`${image} is ${paused ? "paused" : "not paused any more"}\n`);
@@ -54,7 +58,7 @@ export function defineDibImageDelete(command: Command, session: Session): void {
     .argument("<id>", 'IMAGE-BUILD, as "nodeyard dib-image-list" shows it', parseBuild)
     .option("--json", "an object on stdout: image, build, state")
     .action(async ({ image, build }: Build, { json }: JsonOption) => {
-      await withBackend(session, (backend) => backend.deleteBuild(image, build));
+      await withBackend(session, (backend) => backend.call("delete_build", { path: { image, build } }));
       if (json === true) printJson(session.io, { image, build, state: "deleting" });
     });
 }
@@ -68,9 +72,9 @@ export function defineImageDelete(command: Command, session: Session): void {
     .requiredOption("--upload-id <id>", "number of the upload", parseImage)
     .option("--json", "an object on stdout: provider, image, build, upload, state")
     .action(async ({ buildId: build, uploadId: upload, provider, image, json }: UploadOptions) => {
-      const at = { provider, image, build, upload };
-      await withBackend(session, (backend) => backend.deleteUpload(at));
-      if (json === true) printJson(session.io, { ...at, state: "deleting" });
+      const path = { image, build, provider, upload };
+      await withBackend(session, (backend) => backend.call("delete_upload", { path }));
+      if (json === true) printJson(session.io, { provider, image, build, upload, state: "deleting" });
     });
 }
 
@@ -95,7 +99,7 @@ export function defineExport(command: Command, session: Session): void {
     .option("--json", "an object on stdout: path, records")
     .action((path: string, { json }: JsonOption) =>
       withBackend(session, async (backend) => {
-        const all = await backend.exportImages();
+        const { records: all } = await backend.call("export_image_data", {});
         writePrivate(path, `${JSON.stringify(all, null, 1)}\n`);
         const records = Object.keys(all).length;
         if (json === true) printJson(session.io, { path, records });
@@ -104,21 +108,27 @@ export function defineExport(command: Command, session: Session): void {
     );
 }
 
+/** For a server to write all records of images, milliseconds: it writes them to the tree one after the other. */
+const IMPORT_MS = 600_000;
+
 /** `nodeyard import-image-data`: the whole file is checked before the first record is written. */
 export function defineImport(command: Command, session: Session): void {
   command
     .argument("<path>", "file that export-image-data wrote")
     .option("--json", "an object on stdout: path, records")
     .action(async (path: string, { json }: JsonOption) => {
-      const all = checkExport(parsed(readText(path, "the export"), path));
-      await withBackend(session, (backend) => backend.importImages(all));
-      if (json === true) printJson(session.io, { path, records: all.size });
-      else session.io.err(`nodeyard: ${all.size} records written to the tree\n`);
+      const records = parsed(readText(path, "the export"), path);
+      const { size } = checkExport(records);
+      await withBackend(session, (backend) =>
+        backend.call("import_image_data", { body: { records } }, { timeoutMs: IMPORT_MS }),
+      );
+      if (json === true) printJson(session.io, { path, records: size });
+      else session.io.err(`nodeyard: ${size} records written to the tree\n`);
     });
 }
 
 /** Throws ImageOperationError, as for any other file that is no export. */
-function parsed(text: string, path: string): unknown {
+function parsed(text: string, path: string): Record<string, string> {
   try {
     return JSON.parse(text);
   } catch (error) {

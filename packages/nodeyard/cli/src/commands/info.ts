@@ -1,6 +1,6 @@
 import { plain, renderTable } from "@nodeyard/operations/listing";
 import type { Command } from "commander";
-import { withBackend } from "../backend/index.ts";
+import { withBackend } from "../backend/with-backend.ts";
 import { printJson, printSkipped } from "../listing.ts";
 import { demandProvider } from "../names.ts";
 import type { Session } from "../session.ts";
@@ -13,11 +13,11 @@ export function defineInfo(command: Command, session: Session): void {
     .action((provider: string, { json }: { readonly json?: boolean }) =>
       withBackend(session, async (backend) => {
         const { io } = session;
-        const { skipped, ...found } = await backend.providerRecords(provider);
+        const { skipped, ...found } = await backend.call("get_provider_records", { path: { id: provider } });
         const { images, nodes: rows, backing_nodes: backings, served_by: servedBy, unreadable } = found;
         // A provider without anything may be a misspelt name, and only then its name is worth a look at the configuration.
         if (images.length + rows.length + backings.length + servedBy.length === 0)
-          await demandProvider(session, () => backend.providers(), provider);
+          await demandProvider(session, backend, provider);
         // Columns that Nodepool does not have appear only where there is something in them.
         const slotted = rows.some((row) => row.slot !== null);
         if (json === true) {

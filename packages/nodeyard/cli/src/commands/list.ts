@@ -6,30 +6,35 @@ import {
   standingStates,
 } from "@nodeyard/model";
 import {
+  ageOf,
   buildColumns,
   type Column,
+  columns,
   imageColumns,
+  jsonOnly,
   nodeColumns,
   nodeDetailColumns,
+  type Row,
   requestColumns,
   standingColumns,
-  standingKeys,
-  trialColumn,
+  standingJson,
+  trialColumns,
   uploadColumns,
 } from "@nodeyard/operations/listing";
 import { type Command, Option } from "commander";
-import { type Ages, type Backend, type Rows, type Watched, withBackend } from "../backend/index.ts";
+import type { Backend, Rows, Watched } from "../backend/backend.ts";
+import { withBackend } from "../backend/with-backend.ts";
 import { addFilters, type Filters, filtered } from "../filters.ts";
 import { printRows, printSkipped } from "../listing.ts";
-import { leaseColumns } from "../rows.ts";
+import { leaseColumns, leaseJson } from "../rows.ts";
 import type { Session } from "../session.ts";
 import { CLEAR, watching } from "../watching.ts";
 
 /** What a list shows: rows with all their keys, of which `columns` are printed. */
-interface Table extends Rows {
+interface Table extends Rows<Row> {
   readonly columns: readonly Column[];
-  /** Keys that only `--json` shows. */
-  readonly jsonAlso?: readonly string[];
+  /** What only `--json` shows. */
+  readonly jsonAlso?: readonly Column[];
 }
 
 interface ListOptions extends Filters {
@@ -50,7 +55,7 @@ function list(
   command: Command,
   session: Session,
   what: Watched,
-  read: (backend: Backend, ages: Ages, options: ListOptions) => Promise<Table>,
+  read: (backend: Backend, options: ListOptions) => Promise<Table>,
 ): void {
   command
     .option("--watch", "print it again whenever it changes, until Ctrl-C")
@@ -59,16 +64,16 @@ function list(
       withBackend(session, async (backend) => {
         const { json = false } = options;
         const print = async () => {
-          const { rows, columns, skipped, ...more } = await read(backend, json ? "seconds" : "text", options);
+          const { rows, columns, skipped, ...more } = await read(backend, options);
           const chosen = await filtered(session, backend, rows, options);
           // Only for eyes: a file or a program gets one list after the other.
           if (options.watch === true && session.io.isTerminal && !json) session.io.out(CLEAR);
-          printRows(session.io, chosen, columns, { json, ...more });
+          printRows(session.io, chosen, columns, { json, now: backend.now(), ...more });
           printSkipped(session.io, skipped);
         };
         if (options.watch !== true) return print();
-        const watched = standingsIn(options) === undefined ? what : "standings";
-        return watching(session, backend, [options.leases === true ? "leases" : watched], print);
+        const watched = standingsIn(options) === undefined ? what : "standing";
+        return watching(session, backend, [options.leases === true ? "lease" : watched], print);
       }),
     );
 }
@@ -110,38 +115,36 @@ export function defineList(command: Command, session: Session): void {
   // Of all lists: which one is meant is not known while options are parsed. A state of another one gives an empty list.
   const states = [...new Set([...nodeStates, "waiting", "granted", "released", ...standingStates])];
   addFilters(command, ["state", "provider", "pool", "label"], states);
-  list(command, session, "nodes", async (backend, ages, options) => {
+  list(command, session, "node", async (backend, options) => {
     const { detail, leases } = options;
     const [heading, kind] = standingsIn(options) ?? [];
     if (heading !== undefined) {
-      const { rows, skipped } = await backend.list("standings", ages);
+      const { rows, skipped } = await backend.list("list_standings");
       const columns = standingColumns(heading);
-      return { rows: rows.filter((row) => row.kind === kind), skipped, columns, jsonAlso: standingKeys };
+      return { rows: rows.filter((row) => row.kind === kind), skipped, columns, jsonAlso: standingJson };
     }
-    if (leases === true) {
-      const jsonAlso = ["expires", "age"];
-      return { ...(await backend.list("leases", ages)), columns: leaseColumns, jsonAlso };
-    }
+    if (leases === true)
+      return { ...(await backend.list("list_leases")), columns: leaseColumns, jsonAlso: leaseJson };
     const columns = detail === true ? nodeDetailColumns : nodeColumns;
-    return { ...(await backend.list("nodes", ages)), columns };
+    return { ...(await backend.list("list_nodes")), columns };
   });
 }
 
 /** `nodeyard request-list`: answered requests are gone from the tree as soon as their requestors have taken the nodes. */
 export function defineRequestList(command: Command, session: Session): void {
   addFilters(command, ["state", "label"], requestStates);
-  list(command, session, "requests", async (backend, ages) => ({
-    ...(await backend.list("requests", ages)),
+  list(command, session, "request", async (backend) => ({
+    ...(await backend.list("list_requests")),
     columns: requestColumns,
-    jsonAlso: ["age"],
+    jsonAlso: columns({ Age: ["age", ageOf("since")] }),
   }));
 }
 
 /** `nodeyard image-list` */
 export function defineImageList(command: Command, session: Session): void {
   addFilters(command, ["state", "provider"], imageUploadStates);
-  list(command, session, "images", async (backend, ages) => ({
-    ...(await backend.list("uploads", ages)),
+  list(command, session, "image", async (backend) => ({
+    ...(await backend.list("list_uploads")),
     columns: uploadColumns,
   }));
 }
@@ -149,20 +152,20 @@ export function defineImageList(command: Command, session: Session): void {
 /** `nodeyard dib-image-list` */
 export function defineDibImageList(command: Command, session: Session): void {
   addFilters(command, ["state"], imageBuildStates);
-  list(command, session, "images", async (backend, ages) => ({
-    ...(await backend.list("builds", ages)),
+  list(command, session, "image", async (backend) => ({
+    ...(await backend.list("list_builds")),
     columns: buildColumns,
-    jsonAlso: ["paused"],
+    jsonAlso: jsonOnly("paused"),
   }));
 }
 
 /** `nodeyard image-status` */
 export function defineImageStatus(command: Command, session: Session): void {
-  list(command, session, "images", async (backend, ages) => {
-    const { rows, skipped } = await backend.list("images", ages);
+  list(command, session, "image", async (backend) => {
+    const { rows, skipped } = await backend.list("list_image_status");
     // The old table's columns, as long as no image has had a trial.
     const isTried = rows.some(({ canary }) => canary !== null);
-    const columns = isTried ? [...imageColumns, trialColumn] : imageColumns;
-    return { rows, skipped, columns, jsonAlso: ["canary"] };
+    const shown = isTried ? [...imageColumns, ...trialColumns] : imageColumns;
+    return { rows, skipped, columns: shown, jsonAlso: jsonOnly("canary") };
   });
 }

@@ -2,8 +2,10 @@ import { nodeColumns, plain } from "@nodeyard/operations/listing";
 import { inTime } from "@nodeyard/runtime";
 import { type Command, Option } from "commander";
 import { parseDuration, parseNodeId } from "../arguments.ts";
-import { type Backend, withBackend } from "../backend/index.ts";
+import type { Backend } from "../backend/backend.ts";
+import { withBackend } from "../backend/with-backend.ts";
 import { TimedOut } from "../errors.ts";
+import { followNode } from "../follow.ts";
 import { printRows } from "../listing.ts";
 import { patiently } from "../patience.ts";
 import { personOf, type Session } from "../session.ts";
@@ -52,7 +54,7 @@ export function defineDelete(command: Command, session: Session): void {
       withBackend(session, async (backend) => {
         if (options.forget === true) await forget(session, backend, id);
         else if (options.now === true) await deleteNow(session, backend, id, options.timeout);
-        else await backend.deleteNode(id, false);
+        else await backend.call("delete_node", { path: { id } });
         await printNode(session, backend, id, options);
       }),
     );
@@ -60,7 +62,7 @@ export function defineDelete(command: Command, session: Session): void {
 
 /** Says what is nobody's from now on. */
 async function forget({ io }: Session, backend: Backend, id: string): Promise<void> {
-  const { provider, server_id: server, place } = await backend.forgetNode(id);
+  const { provider, server_id: server, place } = await backend.call("forget_node", { path: { id } });
   const machine = `Machine ${server ?? "(id unknown)"} of provider ${provider ?? "(unknown)"}, in ${place},`;
   io.err(
     `nodeyard: WARNING: the record of node ${id} is gone. ${plain(machine)} may run on and cost: delete it there\n`,
@@ -74,14 +76,14 @@ async function deleteNow(
   id: string,
   timeoutMs: number,
 ): Promise<void> {
-  await backend.deleteNode(id, true);
-  const following = backend.untilGone(id);
+  await backend.call("delete_node", { path: { id }, query: { now: "true" } });
+  const following = followNode(backend, id);
   const late = () =>
     new TimedOut(
       `node ${id} is not gone after ${timeoutMs / 1_000} s (--timeout); "nodeyard explain ${id}" says why, and its deletion continues`,
     );
   try {
-    await inTime(machine.clock, timeoutMs, following.done, late);
+    await inTime(machine.clock, timeoutMs, following.ended, late);
   } finally {
     // Whether the connection ends well does not matter any more: the result is known.
     await patiently(machine.clock, following.close()).catch(() => {});
@@ -102,7 +104,9 @@ export function defineHold(command: Command, session: Session): void {
     .action((id: string, options: HoldOptions) =>
       withBackend(session, async (backend) => {
         const comment = options.comment ?? `held by ${personOf(session)}`;
-        await backend.hold(id, { comment, forSeconds: Math.ceil((options.for ?? 0) / 1000) });
+        // Without `for_seconds` the node is held until max-hold-age.
+        const limit = options.for === undefined ? {} : { for_seconds: Math.ceil(options.for / 1_000) };
+        await backend.call("hold_node", { path: { id }, body: { why: comment, ...limit } });
         await printNode(session, backend, id, options);
       }),
     );
@@ -110,7 +114,6 @@ export function defineHold(command: Command, session: Session): void {
 
 /** The node's row of `list`; an empty table when it is gone already. */
 async function printNode({ io }: Session, backend: Backend, id: string, { json }: JsonOption): Promise<void> {
-  const row = await backend.node(id, json === true ? "seconds" : "text");
-  const rows = row === undefined ? [] : [row];
-  printRows(io, rows, nodeColumns, { json: json === true });
+  const rows = await backend.find("get_nodes", { path: { id } });
+  printRows(io, rows, nodeColumns, { json: json === true, now: backend.now() });
 }

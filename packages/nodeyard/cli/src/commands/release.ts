@@ -1,6 +1,7 @@
+import { defined } from "@nodeyard/runtime";
 import type { Command } from "commander";
 import { parseLeaseId, parseNodeId } from "../arguments.ts";
-import { withBackend } from "../backend/index.ts";
+import { withBackend } from "../backend/with-backend.ts";
 import { CommandError } from "../errors.ts";
 import { printJson } from "../listing.ts";
 import type { Session } from "../session.ts";
@@ -16,7 +17,8 @@ export function defineRelease(command: Command, session: Session): void {
       return withBackend(session, async (backend) => {
         const released: { readonly lease: string; readonly outcome: "released" | "unknown" }[] = [];
         for (const lease of ids) {
-          const outcome = await backend.release(lease);
+          const found = await backend.find("release_lease", { path: { id: lease }, body: {} });
+          const outcome = found.length > 0 ? "released" : "unknown";
           released.push({ lease, outcome });
           if (outcome === "released" && json !== true) session.io.out(`released ${lease}\n`);
         }
@@ -43,12 +45,12 @@ export function defineRetire(command: Command, session: Session): void {
     .argument("<node>", "id of a node with a slot, or of the backing node itself", parseNodeId)
     .option("--comment <text>", "why, for the log")
     .option("--json", "an object on stdout with the id of the backing node")
-    .action((id: string, { comment = "retired by hand", json }: RetireOptions) =>
-      withBackend(session, async (commands) => {
+    .action((id: string, { comment, json }: RetireOptions) =>
+      withBackend(session, async (backend) => {
         const { io } = session;
-        const backing = await commands.retire(id, comment);
-        if (json === true) printJson(io, { backing_node: backing });
-        else io.out(`node ${backing} gets no new slots\n`);
+        const retired = await backend.call("retire_node", { path: { id }, body: defined({ why: comment }) });
+        if (json === true) printJson(io, retired);
+        else io.out(`node ${retired.backing_node} gets no new slots\n`);
       }),
     );
 }

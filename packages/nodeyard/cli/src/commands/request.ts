@@ -1,9 +1,9 @@
-import type { Lease } from "@nodeyard/model";
-import { accessRow, plain } from "@nodeyard/operations/listing";
+import { plain } from "@nodeyard/operations/listing";
 import { messageOf } from "@nodeyard/runtime";
 import { type Command, Option } from "commander";
 import { parseDuration, parseLabels, parsePriority } from "../arguments.ts";
-import { type Backend, withBackend } from "../backend/index.ts";
+import type { Backend, LeaseRow } from "../backend/backend.ts";
+import { withBackend } from "../backend/with-backend.ts";
 import { CommandError, Interrupted, TimedOut } from "../errors.ts";
 import { type Asked, askAndUse, awaitNodes, giveBack, type LeaseOptions, unknownLabels } from "../leasing.ts";
 import { printJson } from "../listing.ts";
@@ -106,26 +106,23 @@ async function unlessDeclined(session: Session, backend: Backend, { lease, grant
 async function printGranted(
   session: Session,
   backend: Backend,
-  lease: Lease,
+  lease: LeaseRow,
   { json }: RequestOptions,
 ): Promise<void> {
   const { io } = session;
-  const nodes = await backend.access(lease);
-  if (json === true) {
-    printLease(session, lease, nodes.map(accessRow));
-    return;
-  }
-  io.out(`lease ${lease.id} holds until ${new Date(lease.expires).toISOString()}\n`);
-  for (const node of nodes) {
+  const { items } = await backend.call("list_lease_nodes", { path: { id: lease.id } });
+  if (json === true) return printLease(session, lease, items);
+  io.out(`lease ${lease.id} holds until ${lease.expires}\n`);
+  for (const node of items) {
     io.out(
-      `  ${node.id}  ${plain(node.type.join(","))}  ${plain(node.provider ?? "")}  ${sshLine(node) ?? plain(node.interfaceIp ?? "")}\n`,
+      `  ${node.id}  ${plain(node.label.join(","))}  ${plain(node.provider ?? "")}  ${sshLine(node) ?? plain(node.interface_ip ?? "")}\n`,
     );
   }
   io.out(`release with: nodeyard release ${lease.id}\n`);
 }
 
 /** Keys are never renamed. Without `--wait` there are no nodes yet. */
-function printLease({ io }: Session, lease: Lease, nodes: readonly object[]): void {
+function printLease({ io }: Session, lease: LeaseRow, nodes: readonly object[]): void {
   const { id, state, owner, labels, request, expires } = lease;
   printJson(io, {
     lease: id,
@@ -133,7 +130,7 @@ function printLease({ io }: Session, lease: Lease, nodes: readonly object[]): vo
     owner,
     labels,
     request,
-    expires: new Date(expires).toISOString(),
+    expires,
     nodes,
   });
 }

@@ -2,7 +2,8 @@ import { makeKnownHosts, runProgram } from "@nodeyard/process";
 import { messageOf } from "@nodeyard/runtime";
 import type { Command } from "commander";
 import { parseLabels } from "../arguments.ts";
-import { type Backend, withBackend } from "../backend/index.ts";
+import type { Backend } from "../backend/backend.ts";
+import { withBackend } from "../backend/with-backend.ts";
 import { CommandError, CommandFailed, NoNode, TimedOut, UsageError } from "../errors.ts";
 import { askAndUse, awaitNodes, giveBack, type LeaseOptions } from "../leasing.ts";
 import { quote, sshWords } from "../rows.ts";
@@ -86,7 +87,8 @@ async function leaseAndRun(
     const ignore = session.machine.onSignal(() => {});
     try {
       asked.ignoreSignals();
-      const [node] = await backend.access(lease);
+      const { items } = await backend.call("list_lease_nodes", { path: { id: lease.id } });
+      const [node] = items;
       const login = node && sshWords(node);
       if (node === undefined || login === undefined)
         throw new CommandError(

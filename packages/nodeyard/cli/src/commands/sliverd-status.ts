@@ -1,5 +1,5 @@
 import type { ShownSliver } from "@nodeyard/driver-sliver/shown";
-import type { Column } from "@nodeyard/operations/listing";
+import { type Column, jsonOnly } from "@nodeyard/operations/listing";
 import type { SshLogin } from "@nodeyard/sliver-installer";
 import { SliverClient, sliverPaths, unixTransport } from "@nodeyard/sliver-protocol";
 import type { Command } from "commander";
@@ -53,7 +53,7 @@ export function addSliverdStatus<Options extends StatusOptions>(
         const report = await client.status(signal);
         const { shownSlivers, updatesOf } = await import("@nodeyard/driver-sliver/shown");
         const rows = shownSlivers(report).map((one) => ({ ...one }));
-        printRows(session.io, rows, columns, { json: options.json === true, jsonAlso: ["settled"] });
+        printRows(session.io, rows, columns, { json: options.json === true, jsonAlso: jsonOnly("settled") });
         if (options.json !== true) for (const line of updatesOf(report)) session.io.out(`${line}\n`);
       }),
     );

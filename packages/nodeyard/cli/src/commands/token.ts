@@ -1,10 +1,10 @@
-import { ANY, type ApiRole, apiRoles, type Token } from "@nodeyard/model";
-import { ageIn, columns, type Row } from "@nodeyard/operations/listing";
+import { ANY, type ApiRole, apiRoles } from "@nodeyard/model";
+import { columns, jsonOnly, msOf, type Row, timeLeft, type When } from "@nodeyard/operations/listing";
 import { type Command, Option } from "commander";
 import { parseDuration } from "../arguments.ts";
-import { withBackend } from "../backend/index.ts";
+import { withBackend } from "../backend/with-backend.ts";
 import { printJson, printRows, printSkipped } from "../listing.ts";
-import { personOf, type Session } from "../session.ts";
+import type { Session } from "../session.ts";
 
 /** Labels and tenants that are absent mean none for a user, and all for the other roles. */
 interface CreateOptions {
@@ -24,10 +24,13 @@ const tokenColumns = columns({
   Role: "role",
   Labels: "labels",
   Tenants: "tenants",
-  State: "state",
-  "Time Left": "time_left",
+  State: ["state", stateOf],
+  "Time Left": ["time_left", timeLeft],
   "Created By": "created_by",
 });
+
+/** What only `--json` shows. */
+const tokenJson = jsonOnly("expires", "revoked_by");
 
 /** `nodeyard token create`, `list` and `revoke`. Processes that serve the API learn of a change by the tree's events. */
 export function defineToken(command: Command, session: Session): void {
@@ -38,10 +41,8 @@ export function defineToken(command: Command, session: Session): void {
     .option("--json", "an array of objects on stdout; ages are seconds")
     .action(({ json = false }: { readonly json?: boolean }) =>
       withBackend(session, async (backend) => {
-        const { items, skipped } = await backend.tokens();
-        const now = backend.now();
-        const rows = items.map((token) => tokenRow(token, now, json ? "seconds" : "text"));
-        printRows(session.io, rows, tokenColumns, { json, jsonAlso: ["expires", "revoked_by"] });
+        const { rows, skipped } = await backend.list("list_tokens");
+        printRows(session.io, rows, tokenColumns, { json, jsonAlso: tokenJson, now: backend.now() });
         printSkipped(session.io, skipped);
       }),
     );
@@ -52,7 +53,7 @@ export function defineToken(command: Command, session: Session): void {
     .option("--json", "an object on stdout: name, state")
     .action((name: string, { json }: { readonly json?: boolean }) =>
       withBackend(session, async (backend) => {
-        await backend.revokeToken(name, personOf(session));
+        await backend.call("revoke_token", { path: { name } });
         if (json === true) printJson(session.io, { name, state: "revoked" });
         else session.io.out(`revoked ${name}\n`);
       }),
@@ -79,25 +80,19 @@ function addCreate(command: Command, session: Session): void {
       withBackend(session, async (backend) => {
         // A user has the limits that are named, and so none by default.
         const unless = role === "user" ? [] : [ANY];
-        const wanted = { name, role, labels: label ?? unless, tenants: tenant ?? unless, forMs };
-        const made = await backend.createToken({ ...wanted, by: personOf(session) });
-        const expires = new Date(made.expires).toISOString();
-        if (json === true) return printJson(session.io, { name, token: made.text, expires });
-        session.io.out(`${made.text}\n`);
-        session.io.err(`it is not shown again, and expires at ${expires}\n`);
+        const wanted = { name, role, labels: [...(label ?? unless)], tenants: [...(tenant ?? unless)] };
+        const made = await backend.call("create_token", {
+          body: { ...wanted, for_seconds: Math.ceil(forMs / 1_000) },
+        });
+        if (json === true) return printJson(session.io, made);
+        session.io.out(`${made.token}\n`);
+        session.io.err(`it is not shown again, and expires at ${made.expires}\n`);
       }),
     );
 }
 
-/** A row without the hash. `now`: the time that expiry is judged by, milliseconds of the tree. */
-function tokenRow(token: Omit<Token, "hash" | "created">, now: number, ages: "text" | "seconds"): Row {
-  const { name, role, labels, tenants, expires, revoked } = token;
-  const state = revoked !== null ? "revoked" : expires <= now ? "expired" : "valid";
-  return {
-    ...{ name, role, labels, tenants, state },
-    time_left: ageIn(ages, (expires - now) / 1_000),
-    created_by: token.createdBy,
-    expires: new Date(expires).toISOString(),
-    revoked_by: token.revokedBy,
-  };
+/** By the time of the tree. */
+function stateOf({ revoked, expires }: Row, { now }: When): string {
+  if (revoked !== null) return "revoked";
+  return (msOf(expires) ?? 0) <= now ? "expired" : "valid";
 }

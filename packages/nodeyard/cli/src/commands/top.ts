@@ -1,6 +1,7 @@
-import { age, type Row, renderTable } from "@nodeyard/operations/listing";
+import { age, msOf, renderTable } from "@nodeyard/operations/listing";
 import type { Command } from "commander";
-import { type Backend, withBackend } from "../backend/index.ts";
+import type { Backend } from "../backend/backend.ts";
+import { withBackend } from "../backend/with-backend.ts";
 import { printJson } from "../listing.ts";
 import type { Session } from "../session.ts";
 import { CLEAR, watching } from "../watching.ts";
@@ -25,7 +26,7 @@ export function defineTop(command: Command, session: Session): void {
           else io.out(`${clear}${textOf(all)}`);
         };
         if (once === true) return print();
-        return watching(session, backend, ["nodes", "requests", "leases"], print);
+        return watching(session, backend, ["node", "request", "lease"], print);
       }),
     );
 }
@@ -47,30 +48,32 @@ interface Overview {
 async function overview(backend: Backend): Promise<Overview> {
   const [pools, nodes, requests, leases] = await Promise.all([
     backend.pools(),
-    ...(["nodes", "requests", "leases"] as const).map((name) => backend.list(name, "seconds")),
+    backend.list("list_nodes"),
+    backend.list("list_requests"),
+    backend.list("list_leases"),
   ]);
   // Served providers without nodes, too: "0" says more than a missing line.
   const names = new Set([
     ...pools.map(({ provider }) => provider),
-    ...nodes!.rows.map(({ provider }) => String(provider ?? "")),
+    ...nodes.rows.map(({ provider }) => provider ?? ""),
   ]);
   names.delete("");
-  const of = (name: string) => nodes!.rows.filter(({ provider }) => provider === name);
-  const waiting = requests!.rows.filter(({ state }) => state === "requested");
-  const times = waiting.map(({ created }) => Number(created ?? 0));
+  const of = (name: string) => nodes.rows.filter(({ provider }) => provider === name);
+  const waiting = requests.rows.filter(({ state }) => state === "requested");
+  const times = waiting.map(({ created, since }) => msOf(created ?? since) ?? 0);
   return {
     providers: Object.fromEntries([...names].sort().map((name) => [name, counts(of(name))])),
-    requests: counts(requests!.rows),
+    requests: counts(requests.rows),
     oldest_age:
-      times.length === 0 ? null : Math.max(0, Math.floor(backend.now() / 1000 - Math.min(...times))),
-    leases: counts(leases!.rows),
+      times.length === 0 ? null : Math.max(0, Math.floor((backend.now() - Math.min(...times)) / 1_000)),
+    leases: counts(leases.rows),
   };
 }
 
 /** Rows by state. */
-function counts(rows: readonly Row[]): Counts {
+function counts(rows: readonly { readonly state: string }[]): Counts {
   const found: Record<string, number> = {};
-  for (const { state } of rows) found[String(state)] = (found[String(state)] ?? 0) + 1;
+  for (const { state } of rows) found[state] = (found[state] ?? 0) + 1;
   return found;
 }
 

@@ -1,5 +1,5 @@
 import { explain, listedNode, queryMembers, retireNode } from "@nodeyard/operations";
-import { nodeRow } from "@nodeyard/operations/listing";
+import { nodeFields, rowOf } from "@nodeyard/operations/listing";
 import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { config, Lab, metal } from "./lab.ts";
@@ -41,7 +41,7 @@ test("explain and list show where a node lives, what a backing node carries, and
   expect(stuck?.next).toContain(`nodeyard explain ${request}`);
 
   const listed = await lab.settle(listedNode(handles, second.id));
-  expect(nodeRow(listed!, lab.clock.now())).toMatchObject({ backing_node: backing, slot: 1 });
+  expect(rowOf(nodeFields, listed!)).toMatchObject({ backing_node: backing, slot: 1 });
 });
 
 test("retire takes a node with a slot, or what carries it, and nothing else", async () => {

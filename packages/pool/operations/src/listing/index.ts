@@ -1,4 +1,5 @@
 export * from "./columns.ts";
+export * from "./fields.ts";
 export * from "./image-rows.ts";
 export * from "./rows.ts";
 export * from "./standing-rows.ts";

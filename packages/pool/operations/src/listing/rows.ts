@@ -1,7 +1,91 @@
-import { costOf, type NodeRecord, priceOf, type RequestRecord, slotPlace } from "@nodeyard/model";
-import type { ListedNode } from "../index.ts";
-import { type Column, columns, type Row } from "./columns.ts";
-import { type AgeFormat, ageIn } from "./table.ts";
+import {
+  apiRoles,
+  costOf,
+  type Lease,
+  leaseIdOf,
+  leaseVerdicts,
+  type NodeRecord,
+  nodeStates,
+  priceOf,
+  type RequestRecord,
+  requestStates,
+  slotPlace,
+  type Token,
+} from "@nodeyard/model";
+import { iso, isoOf, type ListedNode } from "../index.ts";
+import { ageOf, type Column, columns, msOf } from "./columns.ts";
+import {
+  about,
+  anything,
+  boolean,
+  type Fields,
+  maybe,
+  moment,
+  number,
+  oneOf,
+  text,
+  texts,
+} from "./fields.ts";
+import { ageIn } from "./table.ts";
+
+/** A node, for programs. A key with a heading is a column of `list --detail`, after those of Nodepool. */
+export const nodeFields: Fields<ListedNode> = {
+  id: [text, ({ record }) => record.id],
+  provider: [maybe, ({ record }) => record.provider],
+  pool: [maybe, ({ record }) => record.pool],
+  label: [texts, ({ record }) => record.type],
+  state: [oneOf(nodeStates), ({ record }) => record.state],
+  since: [moment, ({ record }) => isoOf(record.stateTime)],
+  locked: [boolean, ({ locked }) => locked],
+  allocated_to: [maybe, ({ record }) => record.allocatedTo],
+  tenant: [maybe, ({ record }) => nodeTenant(record)],
+  server_id: [anything, ({ record }) => record.externalId],
+  hostname: [maybe, ({ record }) => record.hostname],
+  interface_ip: [maybe, ({ record }) => record.interfaceIp],
+  public_ipv4: [maybe, ({ record }) => record.publicIpv4],
+  private_ipv4: [maybe, ({ record }) => record.privateIpv4],
+  ipv6: [maybe, ({ record }) => record.publicIpv6],
+  az: [maybe, ({ record }) => record.az],
+  connection_type: [maybe, ({ record }) => record.connectionType],
+  // An object here holds a cluster's credentials.
+  connection_port: [
+    (z) => z.union([z.int(), z.string()]),
+    ({ record: { connectionPort: port } }) => (typeof port === "number" ? port : "redacted"),
+  ],
+  username: [maybe, ({ record }) => record.username],
+  host_keys: [texts, ({ record }) => record.hostKeys],
+  launcher: [maybe, ({ record }) => record.launcher],
+  hold_job: [maybe, ({ record }) => record.holdJob],
+  comment: [maybe, ({ record }) => record.comment],
+  user_data: [anything, ({ record }) => record.userData],
+  driver_data: [anything, ({ record }) => record.driverData],
+  backing_node: [maybe, ({ record }) => slotPlace(record)?.backing ?? null, "Backing Node"],
+  slot: [(z) => z.int().nullable(), ({ record }) => record.slot, "Slot"],
+  dead_letter: [boolean, ({ deadLetter }) => deadLetter, "Dead Letter"],
+  cost: [
+    (z) =>
+      z
+        .object({ per_hour: z.number(), currency: z.string() })
+        .nullable()
+        .describe("of its machine, as it was known when the node became ready; null: not known"),
+    ({ record }) => costOf(priceOf(record)),
+  ],
+  remark: [
+    (z) =>
+      z
+        .object({ at: moment(z), text: maybe(z) })
+        .nullable()
+        .describe(
+          "what its driver last said of its machine, such as that the cloud takes it back; null: nothing",
+        ),
+    ({ remark }) => (remark === undefined ? null : { at: iso(remark.at), text: remark.text }),
+  ],
+};
+
+/** The current tenant. The record of a deallocated node keeps the name of the last one. */
+export function nodeTenant({ allocatedTo, tenantName }: NodeRecord): string | null {
+  return allocatedTo === null ? null : tenantName;
+}
 
 /** Columns of `list`, with Nodepool's headings and keys. Their order is that of the table. */
 export const nodeColumns: readonly Column[] = columns({
@@ -12,8 +96,8 @@ export const nodeColumns: readonly Column[] = columns({
   "Public IPv4": "public_ipv4",
   IPv6: "ipv6",
   State: "state",
-  Age: "age",
-  Locked: "locked",
+  Age: ["age", ageOf("since")],
+  Locked: ["locked", ({ locked }) => (locked === true ? "locked" : "unlocked")],
 });
 
 /** All that the old web application and `list --detail` show of a node. */
@@ -23,7 +107,7 @@ export const oldNodeColumns: readonly Column[] = [
     Pool: "pool",
     Hostname: "hostname",
     "Private IPv4": "private_ipv4",
-    AZ: "AZ",
+    AZ: ["AZ", ({ az }) => az],
     Username: "username",
     Port: "connection_port",
     Launcher: "launcher",
@@ -35,55 +119,29 @@ export const oldNodeColumns: readonly Column[] = [
   }),
 ];
 
-/** Columns of `list --detail`: Nodepool's, and those of slots and dead letters. */
+/** Columns of `list --detail`: Nodepool's, and Nodeyard's own. */
 export const nodeDetailColumns: readonly Column[] = [
   ...oldNodeColumns,
-  ...columns({
-    "Backing Node": "backing_node",
-    Slot: "slot",
-    "Dead Letter": "dead_letter",
-  }),
+  ...Object.entries(nodeFields).flatMap(([key, [, , heading]]) =>
+    heading === undefined ? [] : { heading, key },
+  ),
 ];
 
-/** Everything that `--detail` shows; `now` is tree time in milliseconds. */
-export function nodeRow(node: ListedNode, now: number, ages: Exclude<AgeFormat, "epoch"> = "text"): Row {
-  const { stateTime, az } = node.record;
-  return {
-    ...nodeFacts(node),
-    age: stateTime === null ? null : ageIn(ages, now / 1000 - stateTime),
-    locked: node.locked ? "locked" : "unlocked",
-    AZ: az,
-  };
-}
-
-/** What every list of nodes calls by the same names, and that changes with the node only. */
-export function nodeFacts({ record, deadLetter }: Pick<ListedNode, "record" | "deadLetter">) {
-  return {
-    id: record.id,
-    provider: record.provider,
-    label: record.type,
-    server_id: record.externalId,
-    public_ipv4: record.publicIpv4,
-    ipv6: record.publicIpv6,
-    state: record.state,
-    pool: record.pool,
-    hostname: record.hostname,
-    private_ipv4: record.privateIpv4,
-    username: record.username,
-    // An object here holds a cluster's credentials.
-    connection_port: typeof record.connectionPort === "number" ? record.connectionPort : "redacted",
-    launcher: record.launcher,
-    allocated_to: record.allocatedTo,
-    hold_job: record.holdJob,
-    comment: record.comment,
-    user_data: record.userData,
-    driver_data: record.driverData,
-    backing_node: slotPlace(record)?.backing ?? null,
-    slot: record.slot,
-    dead_letter: deadLetter,
-    cost: costOf(priceOf(record)),
-  };
-}
+/** A node request, for programs. */
+export const requestFields: Fields<RequestRecord> = {
+  id: [text, ({ id }) => id],
+  state: [oneOf(requestStates), ({ state }) => state],
+  since: [moment, ({ stateTime }) => isoOf(stateTime)],
+  created: [moment, ({ createdTime }) => isoOf(createdTime)],
+  labels: [texts, ({ nodeTypes }) => nodeTypes],
+  nodes: [texts, ({ nodes }) => nodes],
+  requestor: [maybe, ({ requestor }) => requestor],
+  lease: [maybe, ({ requestor }) => leaseIdOf(requestor) ?? null],
+  tenant: [maybe, ({ tenantName }) => tenantName],
+  relative_priority: [number, ({ relativePriority }) => relativePriority],
+  declined_by: [texts, ({ declinedBy }) => declinedBy],
+  event_id: [maybe, ({ eventId }) => eventId],
+};
 
 /** Columns of `request-list`, with Nodepool's headings and keys. */
 export const requestColumns: readonly Column[] = columns({
@@ -91,47 +149,64 @@ export const requestColumns: readonly Column[] = columns({
   Priority: "relative_priority",
   State: "state",
   Requestor: "requestor",
-  "Node Types": "node_types",
+  "Node Types": ["node_types", ({ labels }) => labels],
   Nodes: "nodes",
   "Declined By": "declined_by",
   "Event ID": "event_id",
 });
 
-/** Columns of the list of labels over HTTP. */
-export const labelColumns: readonly Column[] = columns({ Label: "label" });
+/** A lease, for programs. */
+export const leaseFields: Fields<Lease> = {
+  id: [text, ({ id }) => id],
+  state: [oneOf(["waiting", "granted", "failed", "released"]), ({ state }) => state],
+  owner: [text, ({ owner }) => owner],
+  labels: [texts, ({ labels }) => labels],
+  request: [maybe, ({ request }) => request],
+  nodes: [texts, ({ nodes }) => nodes],
+  tenant: [maybe, ({ tenant }) => tenant],
+  created: [moment, ({ created }) => iso(created)],
+  expires: [
+    about(moment, "when its nodes are returned, unless a heartbeat comes before"),
+    ({ expires }) => iso(expires),
+  ],
+  // Of a lease without heartbeats that is its expiry.
+  until: [about(moment, "when they are returned in any case"), ({ until, expires }) => iso(until ?? expires)],
+  heartbeat_seconds: [
+    (z) => z.number().nullable(),
+    ({ heartbeat }) => (heartbeat === null ? null : heartbeat / 1_000),
+  ],
+  verdict: [(z) => z.enum(leaseVerdicts).nullable(), ({ verdict }) => verdict],
+};
 
-/** A line of `request-list`. */
-export function requestRow(record: RequestRecord): Row {
-  return {
-    id: record.id,
-    relative_priority: record.relativePriority,
-    state: record.state,
-    requestor: record.requestor,
-    node_types: record.nodeTypes,
-    nodes: record.nodes,
-    declined_by: record.declinedBy,
-    event_id: record.eventId,
-  };
-}
+/** The column of the time that is left until the row's `expires`. */
+export const timeLeft: NonNullable<Column["value"]> = ({ expires }, { now, ages }) =>
+  ageIn(ages, ((msOf(expires) ?? 0) - now) / 1_000);
 
-/**
- * What a client needs to use a node, as `request --json` gives it. A port that is an object holds credentials of a cluster, so it is
- * null here.
- */
-export function accessRow(
-  record: Pick<
-    NodeRecord,
-    "id" | "type" | "provider" | "interfaceIp" | "connectionType" | "connectionPort" | "username" | "hostKeys"
-  >,
-): Row {
-  return {
-    id: record.id,
-    label: record.type,
-    provider: record.provider,
-    interface_ip: record.interfaceIp,
-    connection_type: record.connectionType,
-    connection_port: typeof record.connectionPort === "number" ? record.connectionPort : null,
-    username: record.username,
-    host_keys: record.hostKeys,
-  };
-}
+/** What a client needs to use a node, as `request --json` gives it, too. */
+export const accessFields: Fields<NodeRecord> = {
+  id: [text, ({ id }) => id],
+  label: [texts, ({ type }) => type],
+  provider: [maybe, ({ provider }) => provider],
+  interface_ip: [maybe, ({ interfaceIp }) => interfaceIp],
+  connection_type: [maybe, ({ connectionType }) => connectionType],
+  // A port that is an object holds credentials of a cluster.
+  connection_port: [
+    (z) => z.int().nullable(),
+    ({ connectionPort }) => (typeof connectionPort === "number" ? connectionPort : null),
+  ],
+  username: [maybe, ({ username }) => username],
+  host_keys: [texts, ({ hostKeys }) => hostKeys],
+};
+
+/** A token, for programs: without the hash, which no client needs. */
+export const tokenFields: Fields<Token> = {
+  name: [text, ({ name }) => name],
+  role: [oneOf(apiRoles), ({ role }) => role],
+  labels: [texts, ({ labels }) => labels],
+  tenants: [texts, ({ tenants }) => tenants],
+  created: [moment, ({ created }) => iso(created)],
+  created_by: [text, ({ createdBy }) => createdBy],
+  expires: [moment, ({ expires }) => iso(expires)],
+  revoked: [moment, ({ revoked }) => iso(revoked)],
+  revoked_by: [maybe, ({ revokedBy }) => revokedBy],
+};

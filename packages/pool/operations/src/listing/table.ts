@@ -65,7 +65,7 @@ function widthOf(text: string): number {
 export type AgeFormat = "text" | "seconds" | "epoch";
 
 /** An age, or the rest of a time, in seconds. */
-export function ageIn(format: Exclude<AgeFormat, "epoch">, seconds: number): string | number {
+export function ageIn(format: AgeFormat, seconds: number): string | number {
   return format === "text" ? age(seconds) : Math.max(0, Math.floor(seconds));
 }
 
