@@ -3,8 +3,8 @@ import type { Cluster } from "./clusters.ts";
 import type { KubeLabelOwn, KubeProviderConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
 import { JobAccess } from "./nodes/access.ts";
-import { isolatedNodes } from "./nodes/isolated.ts";
-import { sharedNodes } from "./nodes/shared.ts";
+import { IsolatedNodes } from "./nodes/isolated.ts";
+import { SharedNodes } from "./nodes/shared.ts";
 import type { Site } from "./site.ts";
 
 /**
@@ -20,14 +20,14 @@ export async function kubeProvider(
   const cluster = lease.account;
   const access = new JobAccess(cluster.connection, { clock, random });
   const site: Site = { kind, config, cluster, access, installation, clock, random, log, remark, purpose };
-  const nodes = kind === "openshiftpods" ? sharedNodes(site) : isolatedNodes(site);
+  const nodes = kind === "openshiftpods" ? new SharedNodes(site) : new IsolatedNodes(site);
   const provider = provide(
     config.name,
     {
       place: () => cluster.connection.place,
       offers: {
         handover: {
-          ready: (tag, { signal }) => nodes.stands(tag, signal),
+          ready: async (tag, { signal }) => void (await nodes.stands(tag, signal)),
           access: (tag, { signal }) => nodes.renew(tag, signal),
         },
       },

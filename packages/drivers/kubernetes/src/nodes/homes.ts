@@ -8,6 +8,9 @@ import { Owned } from "./owned.ts";
 const NAMESPACES = "/api/v1/namespaces";
 const PROJECT_API = "/apis/project.openshift.io/v1";
 
+/** What `homesOf` makes. */
+export type Homes = ReturnType<typeof homesOf>;
+
 /**
  * Namespaces of `kubernetes` nodes and projects of `openshift` nodes. A project is a namespace that the server creates on
  * request. `watch` begins the watch that `close` ends; it rejects when the credential may not watch them.

@@ -6,7 +6,7 @@ export interface Nodes
   extends Pick<Provider, "create" | "remove" | "find" | "list" | "removeResource" | "quota"> {
   need(label: LabelConfig<KubeLabelOwn>, signal: AbortSignal): Promise<Resources>;
   /** Rejects when a ready node is gone or its pod has ended. */
-  stands(tag: Tag, signal: AbortSignal): Promise<void>;
+  stands(tag: Tag, signal: AbortSignal): Promise<unknown>;
   /** Called before a ready node is assigned: `connection_port` with a new token, or undefined when the present token lasts long enough. */
   renew(tag: Tag, signal: AbortSignal): Promise<Readonly<Record<string, unknown>> | undefined>;
   /** Checks that the credential has the rights that it needs. */
