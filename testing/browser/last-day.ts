@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { systemClock } from "@nodeyard/runtime";
-import { Counters, createLog, JOURNAL, openJournal } from "@nodeyard/telemetry";
+import { Counters, createLog, FileJournal, JOURNAL } from "@nodeyard/telemetry";
 
 const STEP_MS = 300_000;
 const STEPS = 287;
@@ -16,7 +16,7 @@ export async function writeLastDay(folder: string): Promise<void> {
   let at = end;
   const clock = { ...systemClock, now: () => at };
   const log = createLog({ levels: {}, format: "text", to: { descriptor: process.stderr.fd } });
-  const journal = openJournal({ file: join(folder, JOURNAL) }, { clock, log, counters: new Counters() });
+  const journal = new FileJournal({ file: join(folder, JOURNAL) }, { clock, log, counters: new Counters() });
   for (let step = STEPS; step > 0; step--) {
     at = end - step * STEP_MS;
     journal.write({ event: "counts.noted", facts: countsAt(at) });

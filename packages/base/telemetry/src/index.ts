@@ -1,5 +1,5 @@
 export * from "./counters.ts";
-export { type FileJournal, openJournal } from "./edge/journal-file.ts";
+export { FileJournal } from "./edge/journal-file.ts";
 export { readEvents, readJournal } from "./edge/journal-reader.ts";
 export { isJournald } from "./edge/line-sink.ts";
 export * from "./edge/process-log.ts";

@@ -21,7 +21,7 @@ import { paths } from "@nodeyard/model";
 import type { LauncherUse, ProviderMachines } from "@nodeyard/operations";
 import type { Row } from "@nodeyard/operations/listing";
 import { openTraces, settledWithin, type TraceExport } from "@nodeyard/runtime";
-import { type FileJournal, JOURNAL, Live, openJournal } from "@nodeyard/telemetry";
+import { FileJournal, JOURNAL, Live } from "@nodeyard/telemetry";
 import { VERSION } from "@nodeyard/telemetry/machine";
 import { openAudit } from "./audit.ts";
 import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
@@ -87,7 +87,7 @@ export class LauncherRole implements Role {
     const log = parts.log.area("launcher");
     const traces = await openTraces(machine.env, { name: "nodeyard", version: VERSION, hostname });
     makeStateFolder(stateFolder);
-    const journal = openJournal(
+    const journal = new FileJournal(
       { file: `${stateFolder}/${JOURNAL}`, limits: config.journal },
       { clock, log, counters: front.counters },
     );

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { systemClock, VirtualClock } from "@nodeyard/runtime";
-import { Counters, memoryLog, openJournal, readJournal } from "@nodeyard/telemetry";
+import { Counters, FileJournal, memoryLog, readJournal } from "@nodeyard/telemetry";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 let folder: string;
@@ -28,7 +28,7 @@ function rows(): Record<string, unknown>[] {
 test("what was written before the end is there, in order, and the next process goes on", async () => {
   for (const round of [1, 2]) {
     const { counters, ...rest } = handles();
-    const journal = openJournal({ file }, { counters, ...rest });
+    const journal = new FileJournal({ file }, { counters, ...rest });
     journal.write({ event: "request.accepted", request: `100-000000000${round}`, facts: { pool: "main" } });
     journal.write({ event: "node.deleted", node: "0000000001", facts: {} });
     await journal.close();
@@ -46,7 +46,7 @@ test("what was written before the end is there, in order, and the next process g
 });
 
 test("only its owner can read it", async () => {
-  const journal = openJournal({ file }, handles());
+  const journal = new FileJournal({ file }, handles());
   journal.write({ event: "node.deleted", node: "0000000001", facts: {} });
   await journal.close();
   expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -54,7 +54,10 @@ test("only its owner can read it", async () => {
 
 test("what is older than the limit goes, a few at a time, the oldest first", async () => {
   const clock = new VirtualClock();
-  const journal = openJournal({ file, limits: { maxAgeMs: 60_000, maxBytes: 1e9 } }, { ...handles(), clock });
+  const journal = new FileJournal(
+    { file, limits: { maxAgeMs: 60_000, maxBytes: 1e9 } },
+    { ...handles(), clock },
+  );
   for (let at = 0; at < 5_000; at++) journal.write({ event: "node.deleted", node: "old", facts: {} });
   await journal.read({});
   await clock.advance(61_000);
@@ -69,7 +72,7 @@ test("what is older than the limit goes, a few at a time, the oldest first", asy
 
 test("the file stays within its size while it is written, and keeps the youngest", async () => {
   const maxBytes = 4_000_000;
-  const journal = openJournal({ file, limits: { maxAgeMs: 1e12, maxBytes } }, handles());
+  const journal = new FileJournal({ file, limits: { maxAgeMs: 1e12, maxBytes } }, handles());
   const filler = "x".repeat(1_000);
   let most = 0;
   for (let batch = 0; batch < 60; batch++) {
@@ -96,7 +99,7 @@ test("the file stays within its size while it is written, and keeps the youngest
 });
 
 test("what was written a moment ago can be asked for, by request, node or lease, without a scan", async () => {
-  const journal = openJournal({ file }, handles());
+  const journal = new FileJournal({ file }, handles());
   journal.write({ event: "request.accepted", request: "200-0000000001", facts: {} });
   journal.write({ event: "lease.granted", request: "200-0000000001", facts: { lease: "0123456789ab" } });
   journal.write({ event: "node.ready", node: "0000000001", facts: {} });
@@ -113,7 +116,7 @@ test("what was written a moment ago can be asked for, by request, node or lease,
 });
 
 test("the latest of some kinds can be asked for, oldest first", async () => {
-  const journal = openJournal({ file }, handles());
+  const journal = new FileJournal({ file }, handles());
   for (const node of ["1", "2", "3"]) {
     journal.write({ event: "node.ready", node, facts: { ms: Number(node) } });
     journal.write({ event: "node.deleted", node, facts: {} });
@@ -136,7 +139,7 @@ test("a journal of the former layout is taken over with its leases", async () =>
     PRAGMA user_version = 1`);
   database.close();
   expect(readJournal(file, {}).problem).toContain("earlier release");
-  const journal = openJournal({ file, limits: { maxAgeMs: 1e15, maxBytes: 1e9 } }, handles());
+  const journal = new FileJournal({ file, limits: { maxAgeMs: 1e15, maxBytes: 1e9 } }, handles());
   expect((await journal.read({ lease: "0123456789ab" })).events).toMatchObject([{ event: "lease.ended" }]);
   await journal.close();
   expect(readJournal(file, { lease: "0123456789ab" }).events).toHaveLength(1);
@@ -144,7 +147,7 @@ test("a journal of the former layout is taken over with its leases", async () =>
 
 test("a disk that refuses costs the batch and one warning, and is used again when it works", async () => {
   const { clock, log, counters } = handles();
-  const journal = openJournal({ file }, { clock, log, counters });
+  const journal = new FileJournal({ file }, { clock, log, counters });
   await journal.read({});
   const other = new DatabaseSync(file);
   other.exec("ALTER TABLE events RENAME TO hidden");
@@ -164,7 +167,7 @@ test("a disk that refuses costs the batch and one warning, and is used again whe
 
 test("more than the disk can take is counted and left out", async () => {
   const { counters, ...rest } = handles();
-  const journal = openJournal({ file }, { counters, ...rest });
+  const journal = new FileJournal({ file }, { counters, ...rest });
   for (let at = 0; at < 60_000; at++) journal.write({ event: "node.deleted", facts: {} });
   expect(events(counters, "dropped")).toBe(10_000);
   await journal.close();
@@ -187,7 +190,7 @@ test.each([
 ])("a file that is %s stops nothing, and the log says so", async (_, spoil) => {
   spoil();
   const { clock, log, counters } = handles();
-  const journal = openJournal({ file }, { clock, log, counters });
+  const journal = new FileJournal({ file }, { clock, log, counters });
   journal.write({ event: "node.deleted", facts: {} });
   await journal.close();
   journal.write({ event: "node.deleted", facts: {} });

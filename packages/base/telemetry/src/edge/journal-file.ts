@@ -29,18 +29,6 @@ export type FromJournal =
   | { readonly type: "failed"; readonly count: number; readonly error: string }
   | { readonly type: "read"; readonly id: number; readonly history: History };
 
-/** The journal in the file of a state folder, written by a thread of its own: no caller waits for the disk. */
-export interface FileJournal extends Journal {
-  /** The events of a subject, including all that were written before this call. Never rejects. */
-  read(subject: Subject): Promise<History>;
-  /** The latest events of these names, some thousands of them at most, oldest first. Never rejects. */
-  latest(names: readonly JournalEventName[]): Promise<History>;
-  /** Changes the limits; events beyond them are deleted in small steps. */
-  limit(limits: JournalLimits): void;
-  /** Writes the remaining events and ends the thread. */
-  close(): Promise<void>;
-}
-
 /** Events are gathered for so long, milliseconds; a crash of the program loses those. */
 const FLUSH_MS = 250;
 /** Events in memory and on their way to the thread, at most; later ones are dropped. */
@@ -52,128 +40,172 @@ const DROPPED = { result: "dropped" } as const;
 const MAX_READS = 100;
 
 /**
- * A journal in a SQLite file, written in batches by a thread of its own. It never delays the work that it describes: events that it
- * cannot take are counted and dropped, and a file that fails stops nothing.
+ * The journal in a SQLite file of a state folder, written in batches by a thread of its own: no caller waits for the disk. It never delays
+ * the work that it describes: events that it cannot take are counted and dropped, and a file that fails stops nothing.
  */
-export function openJournal(
-  place: { readonly file: string; readonly limits?: JournalLimits },
-  { clock, log, counters }: { readonly clock: Clock; readonly log: Log; readonly counters: Counters },
-): FileJournal {
-  const { file, limits = defaultLimits } = place;
-  const worker = new Worker(new URL("./journal-worker.ts", import.meta.url), {
-    workerData: { file, ...limits },
-    execArgv: [],
-  });
-  // The thread alone does not keep a process alive that has nothing else to do.
-  worker.unref();
-  let waiting: JournalRow[] = [];
-  // Rows that were sent and not answered. They count towards the limit, since they are in memory, too.
-  let underWay = 0;
-  let timer: Timer | undefined;
-  // Why the thread is gone for good; `failing` is a failure that may pass, such as a full disk.
-  let broken: string | undefined;
-  let failing = false;
-  let asked = 0;
-  const reads = new Map<number, (history: History) => void>();
-  const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+export class FileJournal implements Journal {
+  readonly #file: string;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #counters: Counters;
+  readonly #worker: Worker;
+  readonly #ended: Promise<void>;
+  readonly #reads = new Map<number, (history: History) => void>();
+  #asked = 0;
+  #waiting: JournalRow[] = [];
+  /** Rows that were sent and not answered. They count towards the limit, since they are in memory, too. */
+  #underWay = 0;
+  #flushing: Timer | undefined;
+  #pruning: Timer | undefined;
+  /** Why the thread is gone for good; `#failing` is a failure that may pass, such as a full disk. */
+  #broken: string | undefined;
+  #failing = false;
 
-  worker.on("message", (message: FromJournal) => {
+  /** Opens the file in its thread; makes it if it is missing. */
+  constructor(
+    { file, limits = defaultLimits }: { readonly file: string; readonly limits?: JournalLimits },
+    { clock, log, counters }: { readonly clock: Clock; readonly log: Log; readonly counters: Counters },
+  ) {
+    this.#file = file;
+    this.#clock = clock;
+    this.#log = log;
+    this.#counters = counters;
+    this.#worker = new Worker(new URL("./journal-worker.ts", import.meta.url), {
+      workerData: { file, ...limits },
+      execArgv: [],
+    });
+    // The thread alone does not keep a process alive that has nothing else to do.
+    this.#worker.unref();
+    this.#worker.on("message", (message: FromJournal) => this.#onMessage(message));
+    this.#worker.on("error", (error) => this.#onError(error));
+    this.#ended = new Promise((resolve) => {
+      this.#worker.once("exit", () => {
+        this.#onExit();
+        resolve();
+      });
+    });
+    this.#pruneLater();
+  }
+
+  write({ event, request, node, facts }: Parameters<Journal["write"]>[0]): void {
+    if (this.#broken !== undefined || this.#waiting.length + this.#underWay >= MAX_WAITING) {
+      this.#drop(1);
+      return;
+    }
+    // In a column of its own, by which a lease's history is found.
+    const lease = event.startsWith("lease.") && typeof facts.lease === "string" ? facts.lease : undefined;
+    const at = Math.round(this.#clock.now());
+    this.#waiting.push({ event, request, node, lease, at, facts: JSON.stringify(facts) ?? "{}" });
+    this.#flushing ??= this.#clock.setTimer(FLUSH_MS, () => this.#flush(), { background: true });
+  }
+
+  /** The events of a subject, including all that were written before this call. Never rejects. */
+  read(subject: Subject): Promise<History> {
+    return this.#ask((id) => ({ type: "read", id, subject }));
+  }
+
+  /** The latest events of these names, some thousands of them at most, oldest first. Never rejects. */
+  latest(names: readonly JournalEventName[]): Promise<History> {
+    return this.#ask((id) => ({ type: "latest", id, names }));
+  }
+
+  /** Changes the limits; events beyond them are deleted in small steps. */
+  limit(limits: JournalLimits): void {
+    this.#send({ type: "limits", limits });
+  }
+
+  /** Writes the remaining events and ends the thread. */
+  async close(): Promise<void> {
+    this.#flush();
+    this.#worker.ref();
+    this.#pruning?.cancel();
+    if (this.#broken === undefined) this.#send({ type: "close" });
+    await this.#ended;
+  }
+
+  #onMessage(message: FromJournal): void {
     if (message.type === "read") {
-      reads.get(message.id)?.(message.history);
-      reads.delete(message.id);
+      this.#reads.get(message.id)?.(message.history);
+      this.#reads.delete(message.id);
       return;
     }
     const { type, count } = message;
-    underWay -= count;
+    const file = this.#file;
+    this.#underWay -= count;
     if (type === "written") {
-      counters.add("journal.events", count, { result: "written" });
-      counters.level("journal.size", message.bytes, {});
-      if (count > 0) counters.level("journal.last_write", clock.now() / 1000, {});
+      this.#counters.add("journal.events", count, { result: "written" });
+      this.#counters.level("journal.size", message.bytes, {});
+      if (count > 0) this.#counters.level("journal.last_write", this.#clock.now() / 1000, {});
     } else {
-      drop(count);
-      counters.add("journal.write_failures", 1);
+      this.#drop(count);
+      this.#counters.add("journal.write_failures", 1);
     }
     // Only a change is logged: a full disk fails each batch.
-    if (failing === (type === "failed")) return;
-    failing = !failing;
-    if (type === "failed")
-      log.error({ file, error: message.error }, "cannot write the journal; events are not recorded for now");
-    else log.info({ file, dropped: counters.value("journal.events", DROPPED) }, "the journal works again");
-  });
-  worker.on("error", (error) => {
-    broken = messageOf(error);
-    drop(waiting.length + underWay);
-    counters.add("journal.write_failures", 1);
-    waiting = [];
-    log.error({ file, error: broken }, "cannot write the journal; continuing without it");
-  });
-  worker.once("exit", () => {
-    // The thread answers no question any more.
-    broken ??= "it is closed";
-    for (const answer of reads.values()) answer(unusable(broken));
-    reads.clear();
-    old.cancel();
-  });
-
-  const drop = (count: number) => counters.add("journal.events", count, DROPPED);
-  const unusable = (why: string) => noHistory(`the journal ${file} cannot be used: ${why}`);
-  const send = (message: ToJournal) => worker.postMessage(message);
-  let old: Timer;
-  const pruneLater = () => {
-    old = clock.setTimer(
-      PRUNE_MS,
-      () => {
-        send({ type: "prune", now: clock.now() });
-        pruneLater();
-      },
-      { background: true },
-    );
-  };
-  pruneLater();
-
-  function flush(): void {
-    timer?.cancel();
-    timer = undefined;
-    if (waiting.length === 0 || broken !== undefined) return;
-    underWay += waiting.length;
-    send({ type: "write", rows: waiting, now: clock.now() });
-    waiting = [];
+    if (this.#failing === (type === "failed")) return;
+    this.#failing = !this.#failing;
+    const dropped = this.#counters.value("journal.events", DROPPED);
+    if (type === "written") this.#log.info({ file, dropped }, "the journal works again");
+    else
+      this.#log.error(
+        { file, error: message.error },
+        "cannot write the journal; events are not recorded for now",
+      );
   }
 
-  async function ask(question: (id: number) => ToJournal): Promise<History> {
-    if (broken !== undefined) return unusable(broken);
-    if (reads.size >= MAX_READS) return noHistory("too many ask at once");
-    flush();
-    const id = asked++;
+  #onError(error: unknown): void {
+    this.#broken = messageOf(error);
+    this.#drop(this.#waiting.length + this.#underWay);
+    this.#counters.add("journal.write_failures", 1);
+    this.#waiting = [];
+    const facts = { file: this.#file, error: this.#broken };
+    this.#log.error(facts, "cannot write the journal; continuing without it");
+  }
+
+  /** The thread answers no question any more. */
+  #onExit(): void {
+    this.#broken ??= "it is closed";
+    for (const answer of this.#reads.values()) answer(this.#unusable(this.#broken));
+    this.#reads.clear();
+    this.#pruning?.cancel();
+  }
+
+  #pruneLater(): void {
+    const prune = () => {
+      this.#send({ type: "prune", now: this.#clock.now() });
+      this.#pruneLater();
+    };
+    this.#pruning = this.#clock.setTimer(PRUNE_MS, prune, { background: true });
+  }
+
+  #flush(): void {
+    this.#flushing?.cancel();
+    this.#flushing = undefined;
+    if (this.#waiting.length === 0 || this.#broken !== undefined) return;
+    this.#underWay += this.#waiting.length;
+    this.#send({ type: "write", rows: this.#waiting, now: this.#clock.now() });
+    this.#waiting = [];
+  }
+
+  async #ask(question: (id: number) => ToJournal): Promise<History> {
+    if (this.#broken !== undefined) return this.#unusable(this.#broken);
+    if (this.#reads.size >= MAX_READS) return noHistory("too many ask at once");
+    this.#flush();
+    const id = this.#asked++;
     return new Promise((resolve) => {
-      reads.set(id, resolve);
-      send(question(id));
+      this.#reads.set(id, resolve);
+      this.#send(question(id));
     });
   }
 
-  return {
-    write({ event, request, node, facts }) {
-      if (broken !== undefined || waiting.length + underWay >= MAX_WAITING) {
-        drop(1);
-        return;
-      }
-      // In a column of its own, by which a lease's history is found.
-      const lease = event.startsWith("lease.") && typeof facts.lease === "string" ? facts.lease : undefined;
-      const at = Math.round(clock.now());
-      waiting.push({ event, request, node, lease, at, facts: JSON.stringify(facts) ?? "{}" });
-      timer ??= clock.setTimer(FLUSH_MS, flush, { background: true });
-    },
-    read: (subject) => ask((id) => ({ type: "read", id, subject })),
-    latest: (names) => ask((id) => ({ type: "latest", id, names })),
-    limit(next) {
-      send({ type: "limits", limits: next });
-    },
-    async close() {
-      flush();
-      worker.ref();
-      old.cancel();
-      if (broken === undefined) send({ type: "close" });
-      await ended;
-    },
-  };
+  #unusable(why: string): History {
+    return noHistory(`the journal ${this.#file} cannot be used: ${why}`);
+  }
+
+  #drop(count: number): void {
+    this.#counters.add("journal.events", count, DROPPED);
+  }
+
+  #send(message: ToJournal): void {
+    this.#worker.postMessage(message);
+  }
 }
