@@ -3,6 +3,7 @@ import type { Tree } from "../../src/contract.ts";
 import { commits } from "./commits.ts";
 import { feeds } from "./feeds.ts";
 import { type Context, type Target, until } from "./kit.ts";
+import { locks } from "./locks.ts";
 import { operations } from "./operations.ts";
 import { sessions } from "./sessions.ts";
 
@@ -49,5 +50,6 @@ export function treeConformance(
     describe("commits", () => commits(context));
     describe("sessions", () => sessions(context));
     describe("feeds", () => feeds(context));
+    describe("locks", () => locks(context));
   });
 }
