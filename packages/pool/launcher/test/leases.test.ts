@@ -1,19 +1,8 @@
 import { encodeLease, LEASES, leasePath, paths } from "@nodeyard/model";
-import { askForNodes, readLease, releaseLease } from "@nodeyard/operations";
-import { systemClock, systemRandom } from "@nodeyard/runtime";
+import { askForNodes, releaseLease } from "@nodeyard/operations";
 import { describe, expect, test } from "vitest";
-import { fakeProvider, launcherConfig, type Rig, startRig, until } from "./rig.ts";
-import { contendersOf, foreignNode, handles as inWorld, isHold } from "./rules/lease-world.ts";
-import { World } from "./rules/world.ts";
-
-const handles = (rig: Rig) => ({ tree: rig.tree, clock: systemClock, random: systemRandom });
-
-async function granted(rig: Rig, id: string) {
-  return until("the lease is granted", async () => {
-    const lease = await readLease(handles(rig), id);
-    return lease?.state === "granted" ? lease : undefined;
-  });
-}
+import { contendersOf, foreignNode, handles, isHold } from "./rules/lease-world.ts";
+import { fakeProvider, launcherConfig, World } from "./rules/world.ts";
 
 /** Which write of all deleted a znode; -1: none. */
 const deletion = (world: World, path: string) =>
@@ -22,46 +11,10 @@ const deletion = (world: World, path: string) =>
 const inUse = (data: Uint8Array) => Buffer.from(data).includes('"in-use"');
 
 describe("leases", () => {
-  test("hold nodes without a session: in-use under a durable contender, until they are released", async () => {
-    await using rig = await startRig(launcherConfig([fakeProvider()]));
-    const asked = await askForNodes(handles(rig), {
-      labels: ["small", "large"],
-      owner: "me@here",
-      forMs: 600_000,
-    });
-    const lease = await granted(rig, asked.id);
-    expect(lease.nodes).toHaveLength(2);
-    for (const id of lease.nodes) {
-      expect((await rig.node(id))?.state).toBe("in-use");
-      const [contender] = await rig.contenders(id);
-      const found = await rig.tree.get(`${paths.nodeLock(id)}/${contender}`);
-      expect(Buffer.from(found.data).toString()).toBe(`Nodeyard:lease:${lease.id}`);
-      expect(found.stat.ephemeralOwner).toBe(0n);
-    }
-    expect(await rig.request(asked.request!)).toBeUndefined();
-    expect(await releaseLease(handles(rig), lease.id)).toBe("released");
-    await until(
-      "nodes and lease are gone",
-      async () => (await rig.nodes()).length === 0 && (await readLease(handles(rig), lease.id)) === undefined,
-    );
-    expect(rig.cloud.inspect()).toEqual([]);
-    expect(await releaseLease(handles(rig), lease.id)).toBe("unknown");
-  });
-
-  test("end at their expiry, whatever their owner does", async () => {
-    await using rig = await startRig(launcherConfig([fakeProvider()]));
-    const asked = await askForNodes(handles(rig), { labels: ["small"], owner: "me@here", forMs: 1_500 });
-    await granted(rig, asked.id);
-    await until(
-      "all is returned",
-      async () => (await rig.nodes()).length === 0 && (await readLease(handles(rig), asked.id)) === undefined,
-    );
-  });
-
   test("end with their request in the journal, even when the client died before it wrote which", async () => {
     const world = new World({ capacity: { az1: 0, az2: 0 } });
     const { journal } = await world.start("a", launcherConfig([fakeProvider()]));
-    const own = inWorld(world);
+    const own = handles(world);
     const asked = await world.settle(askForNodes(own, { labels: ["small"], owner: "me", forMs: 60_000 }));
     const { request, ...half } = asked;
     await world.settle(world.other.set(leasePath(asked.id), encodeLease({ ...half, request: null })));
@@ -78,7 +31,7 @@ describe("leases", () => {
   test("keep fields that a later release wrote, byte for byte, through every change", async () => {
     const world = new World();
     const tree = world.cluster.connect({ name: "cli", sessionTimeoutMs: 10_000 });
-    const own = inWorld(world, tree);
+    const own = handles(world, tree);
     const news = '"later": {"n": 12345678901234567890, "n": [1.0]}';
     const more = (id: string) => {
       const text = world.text(leasePath(id))!;
@@ -113,18 +66,6 @@ describe("leases", () => {
     for (const text of writes) expect(text).toContain(news);
   });
 
-  test("fail with their request; a released one that still waits takes its request with it", async () => {
-    await using rig = await startRig(launcherConfig([fakeProvider("cloud", {}, { "max-servers": 1 })]));
-    const impossible = await askForNodes(handles(rig), { labels: ["nothing"], owner: "me", forMs: 60_000 });
-    await until("it failed", async () => (await readLease(handles(rig), impossible.id))?.state === "failed");
-    const first = await askForNodes(handles(rig), { labels: ["small"], owner: "me", forMs: 60_000 });
-    await granted(rig, first.id);
-    const waiting = await askForNodes(handles(rig), { labels: ["small"], owner: "me", forMs: 60_000 });
-    await releaseLease(handles(rig), waiting.id);
-    await until("its request is gone", async () => (await rig.request(waiting.request!)) === undefined);
-    expect((await readLease(handles(rig), first.id))?.state).toBe("granted");
-  });
-
   test("leave no request behind when they are gone, also when the event was lost", async () => {
     const world = new World();
     const left = await world.ask({ state: "fulfilled", nodes: [], requestor: "Nodeyard:lease:aaaaaaaaaaaa" });
@@ -137,7 +78,7 @@ describe("leases", () => {
     const config = launcherConfig([fakeProvider()]);
     await world.start("a", config);
     const b = await world.start("b", config);
-    const own = inWorld(world);
+    const own = handles(world);
     b.tree.freeze();
     world.fault = ({ client, kind, path, ops }) => {
       if (client === "a" && ops.some((op) => op.op === "set" && inUse(op.data))) return { delayMs: 5_000 };
@@ -189,7 +130,7 @@ describe("leases", () => {
     // B hears nothing of the lease before its next comparison. First of its request, then, when that is over, of its node.
     world.losesEvent = (client, path) => client === "b" && path.startsWith(`${LEASES}/`);
     const asked = await world.settle(
-      askForNodes(inWorld(world), { labels: ["small"], owner: "me", forMs: 600_000 }),
+      askForNodes(handles(world), { labels: ["small"], owner: "me", forMs: 600_000 }),
     );
     const state = () => world.json(leasePath(asked.id))?.state;
     await world.until("it is granted", () => state() === "granted");
@@ -234,16 +175,5 @@ describe("leases", () => {
     await world.run(1_000);
     expect(contendersOf(world, id)).toEqual([]);
     expect(world.node(id)?.state).toBe("ready");
-  });
-
-  test("survive the launcher: another one holds, expires and returns them", async () => {
-    await using rig = await startRig(launcherConfig([fakeProvider()]));
-    const asked = await askForNodes(handles(rig), { labels: ["small"], owner: "me", forMs: 600_000 });
-    const lease = await granted(rig, asked.id);
-    await rig.launcher.close(100);
-    await rig.another();
-    expect((await rig.node(lease.nodes[0]!))?.state).toBe("in-use");
-    await releaseLease(handles(rig), lease.id);
-    await until("the node is gone", async () => (await rig.nodes()).length === 0);
   });
 });

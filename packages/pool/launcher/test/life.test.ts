@@ -40,19 +40,6 @@ describe("the life of a request", () => {
     expect(rig.counters.value("launcher.unexpected")).toBe(0);
   });
 
-  test("a request that vanishes leaves its nodes ready and free, and the next one takes them (checks 24, 25)", async () => {
-    await using rig = await startRig(launcherConfig([fakeProvider()]));
-    const first = await rig.ask({});
-    const { nodes } = await fulfilled(rig, first);
-    await rig.tree.delete(paths.request(first));
-    await until("the node is free", async () =>
-      (await rig.node(nodes[0]!))?.allocatedTo === null ? true : undefined,
-    );
-    const second = await fulfilled(rig, await rig.ask({}));
-    expect(second.nodes).toEqual(nodes);
-    expect(rig.cloud.inspect()).toHaveLength(1);
-  });
-
   test("an unknown label fails with every pool's id in declined_by (check 22)", async () => {
     await using rig = await startRig(launcherConfig([fakeProvider(), fakeProvider("other")]));
     const id = await rig.ask({ node_types: ["nothing"] });
@@ -82,81 +69,5 @@ describe("the life of a request", () => {
     await until("it failed", async () => ((await rig.request(id))?.state === "failed" ? true : undefined));
     await until("the failed node is gone", async () => (await rig.nodes()).length === 0);
     expect(rig.cloud.inspect()).toEqual([]);
-  });
-
-  test("at capacity requests wait in order and go on as nodes go (check 8)", async () => {
-    await using rig = await startRig(launcherConfig([fakeProvider("cloud", {}, { "max-servers": 2 })]));
-    const first = await fulfilled(rig, await rig.ask({ node_types: ["small", "small"] }));
-    const waiting = await rig.ask({ node_types: ["small"] });
-    await until("the pool says that it is paused", () =>
-      [...rig.launcher.view.components.values()].some((component) => component.record.paused),
-    );
-    expect((await rig.request(waiting))?.state).toBe("requested");
-    expect(rig.launcher.verdict(waiting)).toMatchObject({
-      code: "capacity.pool",
-      facts: { limit: 2, used: 2 },
-    });
-    await rig.tree.delete(paths.request(first.id));
-    await useNode(rig.tree, first.nodes[0]!);
-    const second = await fulfilled(rig, waiting);
-    expect(second.nodes).toHaveLength(1);
-    expect(rig.cloud.inspect().length).toBeLessThanOrEqual(2);
-  });
-
-  test("what others use of the cloud's quota is not ours to give", async () => {
-    const config = launcherConfig([fakeProvider()]);
-    await using rig = await startRig(config, {
-      knobs: { quota: { instances: 3 } },
-      beforeCloud: async (cloud) => {
-        const stranger = {
-          tag: null,
-          az: null,
-          resources: { instances: 1 },
-          networks: [],
-          imageProperties: {},
-        };
-        for (const name of ["one", "two"])
-          await cloud.create({ ...stranger, name }, new AbortController().signal);
-      },
-    });
-    const first = await fulfilled(rig, await rig.ask({}));
-    const second = await rig.ask({});
-    await until("it waits for the quota", () => rig.launcher.verdict(second)?.code === "capacity.provider");
-    expect(rig.launcher.verdict(second)?.facts).toMatchObject({ limit: 1, used: 1 });
-    await rig.tree.delete(paths.request(first.id));
-    await useNode(rig.tree, first.nodes[0]!);
-    await fulfilled(rig, second);
-    expect(rig.cloud.inspect()).toHaveLength(3);
-  });
-
-  test("min-ready: asked for with priority 900, freed when ready, replaced when used (check 29)", async () => {
-    const labels = new Map([
-      ["small", { name: "small", minReady: 2, maxReadyAgeMs: Number.POSITIVE_INFINITY }],
-    ]);
-    await using rig = await startRig(launcherConfig([fakeProvider()], { labels }));
-    const free = () =>
-      rig
-        .nodes()
-        .then((nodes) => nodes.filter((node) => node.state === "ready" && node.allocatedTo === null));
-    await until("two idle nodes", async () => (await free()).length === 2);
-    await until("its requests are gone", async () => (await rig.tree.children(paths.requests)).length === 0);
-    const taken = await fulfilled(rig, await rig.ask({ node_types: ["small", "small"] }));
-    await rig.tree.delete(paths.request(taken.id));
-    for (const node of taken.nodes) await useNode(rig.tree, node);
-    await until("two others", async () => {
-      const nodes = await free();
-      return nodes.length === 2 && nodes.every((node) => !taken.nodes.includes(node.id));
-    });
-  });
-
-  test("a node in-use whose user vanished is deleted; one that is held is kept", async () => {
-    await using rig = await startRig(launcherConfig([fakeProvider()]));
-    const request = await fulfilled(rig, await rig.ask({ node_types: ["small", "small"] }));
-    const [held, lost] = request.nodes as [string, string];
-    const record = JSON.parse(Buffer.from((await rig.tree.get(paths.node(held))).data).toString());
-    await rig.tree.set(paths.node(held), Buffer.from(JSON.stringify({ ...record, state: "hold" })));
-    await useNode(rig.tree, lost, "in-use");
-    await until("the lost one is gone", async () => (await rig.node(lost)) === undefined);
-    expect((await rig.node(held))?.state).toBe("hold");
   });
 });

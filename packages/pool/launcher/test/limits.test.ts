@@ -2,35 +2,6 @@ import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { fakeProvider, launcherConfig, World } from "./rules/world.ts";
 
-/** Small nodes take 4 cores and 8192 MiB, as the old fake's flavours. */
-const CORES = 4;
-
-/** Two launchers race for `asked` requests and may have as many as `fit`; each served one is given back at once. */
-async function race(
-  config: ReturnType<typeof launcherConfig>,
-  fields: object,
-  asked: number,
-  counted: (world: World) => number,
-  knobs: ConstructorParameters<typeof World>[0] = {},
-): Promise<{ most: number; world: World }> {
-  const world = new World(knobs);
-  await world.start("a", config);
-  await world.start("b", config);
-  const open = new Set<string>();
-  for (let number = 0; number < asked; number++)
-    open.add(await world.ask({ node_types: ["small"], ...fields }));
-  let most = 0;
-  while (open.size > 0) {
-    const served = await world.until("one is served", () => {
-      most = Math.max(most, counted(world));
-      return [...open].find((id) => world.request(id)?.state === "fulfilled");
-    });
-    open.delete(served);
-    await world.use(served);
-  }
-  return { most, world };
-}
-
 async function asked(world: World, count: number): Promise<string[]> {
   const ids: string[] = [];
   for (let number = 0; number < count; number++) ids.push(await world.ask());
@@ -38,45 +9,6 @@ async function asked(world: World, count: number): Promise<string[]> {
 }
 
 describe("limits of several launchers", () => {
-  test("a tenant's is never passed, and other tenants' ledgers are not even made", async () => {
-    const config = launcherConfig([fakeProvider()], {
-      tenantLimits: new Map([
-        ["t1", { instances: 3 }],
-        ["t2", { instances: 5 }],
-      ]),
-    });
-    const ofTenant = (world: World) =>
-      world
-        .nodes()
-        .filter(
-          ({ tenant_name, allocated_to, state }) =>
-            tenant_name === "t1" && !(state === "ready" && allocated_to === null),
-        ).length;
-    const { most, world } = await race(config, { tenant_name: "t1" }, 12, ofTenant);
-    expect(most).toBe(3);
-    await world.until("all are gone", () => world.nodes().length === 0);
-    expect(world.json("/nodeyard/limits/@tenant/t1")).toMatchObject({ v: 1, instances: 0, cores: 0 });
-    expect(world.json("/nodeyard/limits/@tenant/t2")).toBeUndefined();
-    expect(world.json("/nodeyard/limits/cloud/main")).toBeUndefined();
-  });
-
-  test("nor are a pool's cores", async () => {
-    const config = launcherConfig([fakeProvider("cloud", {}, { "max-cores": 3 * CORES + 1 })]);
-    const { most } = await race(config, {}, 12, (world) => world.nodes().length);
-    expect(most).toBe(3);
-  });
-
-  test("nor is the cloud's quota: it never has to refuse", async () => {
-    const config = launcherConfig([fakeProvider()]);
-    const knobs = { quota: { cores: 3 * CORES } };
-    const { most, world } = await race(config, {}, 12, (world) => world.cloud.inspect().length, knobs);
-    expect(most).toBe(3);
-    const refused = world.members.map(({ counters }) =>
-      counters.value("launcher.launches", { provider: "cloud", result: "quota" }),
-    );
-    expect(refused).toEqual([0, 0]);
-  });
-
   test("a ready node that is given to a tenant counts, and no longer when it is taken back", async () => {
     const limits = { tenantLimits: new Map([["t1", { instances: 2 }]]) };
     const world = new World();
@@ -98,59 +30,9 @@ describe("limits of several launchers", () => {
       () => world.json("/nodeyard/limits/@tenant/t1")?.instances === 0,
     );
   });
-
-  test("what others wrote is found at the resync, and a ledger that makes no sense is counted anew", async () => {
-    const limits = { tenantLimits: new Map([["t1", { instances: 2 }]]) };
-    const world = new World();
-    await world.start("a", launcherConfig([fakeProvider("cloud", {}, { "max-servers": 2 })], limits));
-    await world.fulfilled(await world.ask({ tenant_name: "t1" }));
-    await world.put("/nodeyard/limits/cloud/main", { v: 1, instances: 7, whole: true });
-    await world.until(
-      "the audit mends it",
-      () => world.json("/nodeyard/limits/cloud/main")?.instances === 1,
-      200_000,
-    );
-    await world.put("/nodeyard/limits/@tenant/t1", { nonsense: true });
-    await world.fulfilled(await world.ask({ tenant_name: "t1" }));
-    expect(world.json("/nodeyard/limits/@tenant/t1")).toMatchObject({ instances: 2, cores: 2 * CORES });
-  });
 });
 
 describe("no more is launched than was asked for", () => {
-  test("100 requests at once, and a cloud whose listing is slow and behind: 100 creates", async () => {
-    const world = new World({
-      quota: { instances: 120 },
-      consistencyDelayMs: 20_000,
-      latency: {
-        create: { minMs: 500, maxMs: 2_000 },
-        boot: { minMs: 1_000, maxMs: 3_000 },
-        delete: { minMs: 100, maxMs: 200 },
-        read: { minMs: 2_000, maxMs: 4_000 },
-      },
-    });
-    let creates = 0;
-    const wrap: Parameters<World["start"]>[2] = {
-      wrap: (driver) => ({
-        ...driver,
-        open: async (given, context) => {
-          const provider = await driver.open(given, context);
-          const create = provider.create.bind(provider);
-          provider.create = (order, step) => {
-            creates++;
-            return create(order, step);
-          };
-          return provider;
-        },
-      }),
-    };
-    await world.start("a", launcherConfig([fakeProvider()]), wrap);
-    await world.start("b", launcherConfig([fakeProvider()]), wrap);
-    const ids = await asked(world, 100);
-    for (const id of ids) await world.fulfilled(id, 120_000);
-    expect(creates).toBe(100);
-    expect(world.cloud.inspect()).toHaveLength(100);
-  });
-
   test("min-ready of three launchers: as many as wanted, by one of them", async () => {
     const labels = new Map([
       ["small", { name: "small", minReady: 5, maxReadyAgeMs: Number.POSITIVE_INFINITY }],

@@ -1,9 +1,7 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
-import { launcherConfig, startRig, staticProvider, until, useNode } from "./rig.ts";
 import { before, touches } from "./rules/before-write.ts";
-import { World } from "./rules/world.ts";
+import { launcherConfig, staticProvider, World } from "./rules/world.ts";
 
 const board = {
   name: "127.0.0.1",
@@ -13,84 +11,68 @@ const board = {
   "max-parallel-jobs": 2,
 };
 
-async function registered(rig: Awaited<ReturnType<typeof startRig>>, count: number) {
-  return until(`${count} slots are registered`, async () => {
-    const nodes = (await rig.nodes()).filter((node) => node.state === "ready");
-    return nodes.length === count ? nodes : undefined;
+/** Ready records of hosts, when there are so many. */
+const registered = (world: World, count: number) =>
+  world.until(`${count} slots are registered`, () => {
+    const nodes = world.nodes().filter(({ state }) => state === "ready");
+    return nodes.length === count && nodes;
   });
-}
 
 describe("static hosts", () => {
   test("each slot of a host is a ready record with all its labels", async () => {
-    await using rig = await startRig(launcherConfig([staticProvider([board])]));
-    const nodes = await registered(rig, 2);
-    expect(nodes.map((node) => node.slot).sort()).toEqual([0, 1]);
+    const world = new World();
+    await world.start("a", launcherConfig([staticProvider([board])]));
+    const nodes = await registered(world, 2);
+    expect(nodes.map(({ slot }) => slot)).toEqual([0, 1]);
     expect(nodes[0]).toMatchObject({
       launcher: "static driver",
       type: ["small", "large"],
       hostname: "127.0.0.1",
-      interfaceIp: "127.0.0.1",
-      externalId: "127.0.0.1",
-      hostKeys: ["ssh-ed25519 AAAA"],
-      allocatedTo: null,
-      connectionPort: 22,
+      interface_ip: "127.0.0.1",
+      external_id: "127.0.0.1",
+      host_keys: ["ssh-ed25519 AAAA"],
+      allocated_to: null,
+      connection_port: 22,
     });
   });
 
   test("served, used, registered again under a new id in the same slot; requests wait for a free slot in order", async () => {
-    await using rig = await startRig(
-      launcherConfig([staticProvider([{ ...board, "max-parallel-jobs": 1 }])]),
-    );
-    const [before] = await registered(rig, 1);
-    const first = await rig.ask({});
-    const second = await rig.ask({ node_types: ["large"] });
-    await until("the first is fulfilled", async () => (await rig.request(first))?.state === "fulfilled");
-    expect((await rig.request(second))?.state).toBe("requested");
-    expect(rig.launcher.verdict(second)).toMatchObject({ code: "nodes.none-free" });
-    await rig.tree.delete(paths.request(first));
-    await useNode(rig.tree, before!.id);
-    const request = await until("the second is fulfilled", async () => {
-      const record = await rig.request(second);
-      return record?.state === "fulfilled" ? record : undefined;
-    });
-    expect(request.nodes[0]).not.toBe(before!.id);
-    expect((await rig.node(request.nodes[0]!))?.slot).toBe(0);
+    const world = new World();
+    const one = staticProvider([{ ...board, "max-parallel-jobs": 1 }]);
+    const { launcher } = await world.start("a", launcherConfig([one]));
+    const [before] = await registered(world, 1);
+    const [first, second] = [await world.ask(), await world.ask({ node_types: ["large"] })];
+    await world.fulfilled(first);
+    expect(world.request(second)?.state).toBe("requested");
+    expect(launcher.verdict(second)).toMatchObject({ code: "nodes.none-free" });
+    await world.use(first);
+    const [again] = (await world.fulfilled(second)).nodes as [string];
+    expect(again).not.toBe(before!.id);
+    expect(world.node(again)?.slot).toBe(0);
   });
 
   test("more than there ever are is declined; two launchers register each slot once", async () => {
-    await using rig = await startRig(launcherConfig([staticProvider([board])]));
-    const other = await rig.another();
-    await registered(rig, 2);
-    const id = await rig.ask({ node_types: ["small", "small", "small"] });
-    await until("it failed", async () => (await rig.request(id))?.state === "failed");
-    expect(await registered(rig, 2)).toHaveLength(2);
-    await other.close(100);
+    const world = new World();
+    const config = launcherConfig([staticProvider([board])]);
+    for (const name of ["a", "b"]) await world.start(name, config);
+    await registered(world, 2);
+    const id = await world.ask({ node_types: ["small", "small", "small"] });
+    await world.until("it failed", () => world.request(id)?.state === "failed");
+    await registered(world, 2);
   });
 
   test("a host that leaves the configuration goes when it is free; one in use stays until its user is done", async () => {
     const two = [board, { ...board, name: "localhost", "max-parallel-jobs": 1 }];
-    await using rig = await startRig(launcherConfig([staticProvider(two)]));
-    await registered(rig, 3);
-    const busy = (await rig.nodes()).find((node) => node.hostname === "127.0.0.1")!;
-    const lock = await rig.tree
-      .create(`${paths.nodeLock(busy.id)}/x__lock__`, undefined, { ephemeral: true, sequential: true })
-      .catch(async () => {
-        await rig.tree.create(paths.nodeLock(busy.id));
-        return rig.tree.create(`${paths.nodeLock(busy.id)}/x__lock__`, undefined, {
-          ephemeral: true,
-          sequential: true,
-        });
-      });
-    await rig.launcher.reconfigure(launcherConfig([staticProvider([two[1]!])]));
-    await until(
-      "only the busy one and the other host are left",
-      async () => (await rig.nodes()).length === 2,
-    );
-    expect((await rig.node(busy.id))?.state).toBe("ready");
-    // The record that went caused a comparison, which must not be the one that finds the other free.
-    await pause(100);
-    await rig.tree.delete(lock.path);
-    await until("the busy one goes once it is free", async () => (await rig.node(busy.id)) === undefined);
+    const world = new World();
+    const { launcher } = await world.start("a", launcherConfig([staticProvider(two)]));
+    const busy = (await registered(world, 3)).find(({ hostname }) => hostname === "127.0.0.1")!.id;
+    const lock = await world.contend(paths.nodeLock(busy));
+    await world.settle(launcher.reconfigure(launcherConfig([staticProvider([two[1]!])])));
+    await world.until("only the busy one and the other host are left", () => world.nodes().length === 2);
+    await world.run(10_000);
+    expect(world.node(busy)?.state).toBe("ready");
+    await world.settle(world.other.delete(lock));
+    await world.until("the busy one goes once it is free", () => world.node(busy) === undefined);
   });
 
   test("one that is given to a request as it leaves the configuration stays", async () => {

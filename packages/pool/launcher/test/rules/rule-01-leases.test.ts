@@ -22,21 +22,26 @@ describe("leases", () => {
     ];
     const asked = await ask(world, { labels: ["small", "small"] });
     const { nodes } = (await granted(world, asked.id)) as { nodes: string[] };
+    expect(world.request(asked.request!)).toBeUndefined();
     await world.run(5_000);
     for (const id of nodes) {
       expect(world.node(id)?.state).toBe("in-use");
       const names = world.children(paths.nodeLock(id));
       expect(names).toHaveLength(1);
-      expect(world.text(`${paths.nodeLock(id)}/${names[0]}`)).toBe(leaseRequestor(asked.id));
+      const contender = `${paths.nodeLock(id)}/${names[0]}`;
+      expect(world.text(contender)).toBe(leaseRequestor(asked.id));
+      expect(world.cluster.znodes.stat(contender)?.ephemeralOwner).toBe(0n);
     }
     for (const { tree } of members) tree.expire();
     await world.run(30_000);
     for (const id of nodes) expect(world.node(id)?.state).toBe("in-use");
-    await world.settle(releaseLease(handles(world), asked.id));
+    const release = () => world.settle(releaseLease(handles(world), asked.id));
+    expect(await release()).toBe("released");
     await world.until(
       "all is returned",
       () => world.nodes().length === 0 && leaseOf(world, asked.id) === undefined,
     );
+    expect(await release()).toBe("unknown");
     for (const { log } of members) expect(log.lines.filter(({ level }) => level === "warn")).toEqual([]);
   });
 

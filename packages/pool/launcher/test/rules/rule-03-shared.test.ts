@@ -34,6 +34,11 @@ function mostOf(log: readonly AppliedWrite[], counts: (node: Json) => boolean): 
 }
 
 const LIMITS = {
+  "a pool's servers": {
+    config: launcherConfig([fakeProvider("cloud", {}, { "max-servers": 3 })]),
+    counts: () => true,
+    ledger: "/nodeyard/limits/cloud/main",
+  },
   "a tenant's instances": {
     config: launcherConfig([fakeProvider()], { tenantLimits: new Map([["t1", { instances: 3 }]]) }),
     counts: ofTenant,

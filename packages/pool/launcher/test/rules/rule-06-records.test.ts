@@ -22,7 +22,7 @@ const KINDS: Readonly<
 > = {
   request: {
     path: (at) => paths.request(`100-000000050${at}`),
-    odd: [...NONSENSE, '{"state": "requested", "node_types": {"small": 1}}'],
+    odd: [...NONSENSE, '{"node_types": ["small"]}', '{"state": "requested", "node_types": {"small": 1}}'],
   },
   node: {
     path: (at) => paths.node(`000000050${at}`),

@@ -5,16 +5,17 @@ import { fakeProvider, launcherConfig, World } from "./world.ts";
 
 const ODD =
   '"big": 12345678901234567890, "nan": NaN, "inf": -Infinity, "__proto__": {"a": 1}, "s": "\\ud800"';
+const LARGE = `"requestor_data": "${"x".repeat(1_000_000)}"`;
 
 test("rule 7: unknown fields survive the whole life of a request and of a node", async () => {
   const world = new World();
   await world.start("a", launcherConfig([fakeProvider()]));
   const id = await world.ask(
-    `{"state": "requested", "node_types": ["small"], "requestor": "t", "event_id": "e", ${ODD}}`,
+    `{"state": "requested", "node_types": ["small"], "requestor": "t", "event_id": "e", ${ODD}, ${LARGE}}`,
   );
   const text = () => world.text(paths.request(id)) ?? "";
   await world.until("fulfilled", () => text().includes('"fulfilled"'));
-  for (const part of ODD.split(", "))
+  for (const part of [...ODD.split(", "), LARGE])
     expect(text().replaceAll(": ", ":")).toContain(part.replaceAll(": ", ":"));
 });
 

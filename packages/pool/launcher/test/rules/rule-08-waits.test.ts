@@ -20,87 +20,12 @@ describe("rule 8: no wait without a deadline", () => {
       200_000,
     );
   });
-
-  test("a launch that never gets anywhere ends at launch-timeout", async () => {
-    const world = new World();
-    const never = withMethods(() => ({
-      async *create() {
-        yield { step: "for ever", deadlineMs: Number.POSITIVE_INFINITY };
-        return await new Promise<never>(() => {});
-      },
-    }));
-    const config = fakeProvider("cloud", { "launch-timeout": 60, "launch-retries": 1 });
-    await world.start("a", launcherConfig([config]), { wrap: never });
-    const id = await world.ask();
-    await world.until("it failed", () => world.request(id)?.state === "failed", 120_000);
-  });
-
-  test("a launcher stops in time while its tree cannot be reached and its work does not end", async () => {
-    const world = new World({
-      latency: {
-        create: { minMs: 9_000_000, maxMs: 9_000_000 },
-        boot: { minMs: 0, maxMs: 0 },
-        delete: { minMs: 0, maxMs: 0 },
-        read: { minMs: 0, maxMs: 0 },
-      },
-    });
-    const { tree, launcher } = await world.start("a", launcherConfig([fakeProvider()]));
-    await world.ask({ node_types: ["small", "large"] });
-    await world.run(200);
-    tree.disconnect(true);
-    const began = world.clock.monotonic();
-    await world.settle(launcher.close(5_000), 60_000);
-    expect(world.clock.monotonic() - began).toBeLessThan(30_000);
-  });
-});
-
-describe("rule 8: retries back off", () => {
-  test("a cloud that refuses everything is asked ever more seldom, and says so as seldom", async () => {
-    const world = new World({ errors: { create: 0, delete: 1, find: 0, list: 0 } });
-    const { log } = await world.start("a", launcherConfig([fakeProvider()]));
-    const id = await world.ask();
-    const { nodes } = await world.fulfilled(id);
-    const [node] = nodes as string[];
-    await world.settle(world.other.delete(paths.request(id)));
-    await world.put(paths.node(node!), { ...world.node(node!), state: "used" });
-    await world.run(1_800_000);
-    const lines = log.lines.filter(({ text }) => text.startsWith("an attempt to delete a node failed"));
-    expect(lines.length).toBeGreaterThan(1);
-    expect(lines.length).toBeLessThan(70);
-  });
-
-  test("a quota error replans with pauses, without a decline", async () => {
-    const world = new World({ quota: { instances: 2 } });
-    const { log } = await world.start("a", launcherConfig([fakeProvider()]));
-    // Somebody else uses all of it.
-    for (const name of ["x", "y"]) {
-      void world.cloud.create(
-        { name, tag: null, az: null, resources: { instances: 1 }, networks: [], imageProperties: {} },
-        new AbortController().signal,
-      );
-    }
-    await world.run(10);
-    const id = await world.ask();
-    await world.run(600_000);
-    expect(world.request(id)?.declined_by ?? []).toEqual([]);
-    expect(log.lines.filter(({ level }) => level === "warn").length).toBeLessThan(60);
-  });
 });
 
 describe("rule 8: ages use tree time", () => {
   const labels = new Map([["small", { name: "small", minReady: 1, maxReadyAgeMs: 3_600_000 }]]);
   const idle = (world: World) =>
     world.nodes().find((node) => node.state === "ready" && node.allocated_to === null)?.id;
-
-  test("max-ready-age, and not before", async () => {
-    const world = new World();
-    await world.start("a", launcherConfig([fakeProvider()], { labels }));
-    const id = await world.until("an idle node", () => idle(world));
-    await world.run(3_500_000);
-    expect(idle(world)).toBe(id);
-    await world.run(200_000);
-    expect(world.node(id)).toBeUndefined();
-  });
 
   test("a jump of more than 30 s suspends deletion by age until three sweeps agree", async () => {
     const world = new World();
@@ -129,15 +54,6 @@ describe("rule 8: ages use tree time", () => {
     world.clock.jump(-DAY);
     await world.run(600_000);
     expect(idle(world)).toBe(id);
-  });
-
-  test("a clock that is set back delays nothing", async () => {
-    const world = new World({ errors: { create: 0.6, delete: 0, find: 0, list: 0 } });
-    await world.start("a", launcherConfig([fakeProvider("cloud", { "launch-retries": 50 })]));
-    const ids = [await world.ask(), await world.ask()];
-    await world.run(30);
-    world.clock.jump(-DAY);
-    for (const id of ids) await world.fulfilled(id, 120_000);
   });
 });
 
