@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { type Random, seededRandom, VirtualClock } from "@nodeyard/runtime";
 import {
   compareVersions,
@@ -141,6 +142,20 @@ class SliverHost {
     );
     if (found.sort().join() !== wanted.sort().join())
       throw this.#because("a host is as its document says", `${found}, not ${wanted}`);
+    for (const { config, applied } of this.#machine.made.values()) {
+      const record = state.records.get(config.name);
+      if (record === undefined) continue;
+      const { index, incarnation } = record.local;
+      const made = [config.index, config.generation, config.incarnation, applied?.effective];
+      const asked = [
+        index,
+        record.generation,
+        incarnation,
+        this.#manager!.result?.effective.get(config.name),
+      ];
+      if (!isDeepStrictEqual(made, asked))
+        throw this.#because("a host is as its document says", `${config.name} is ${JSON.stringify(made)}`);
+    }
     if (sync(state, await this.#machine.inspect(), options.machine, 0).tasks.length > 0)
       throw this.#because("a sync that is run twice changes nothing the second time", "there are tasks");
     await this.#stop();

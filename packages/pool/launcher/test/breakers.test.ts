@@ -1,7 +1,8 @@
-import { type Driver, DriverError } from "@nodeyard/driver";
+import { DriverError, type Provider } from "@nodeyard/driver";
 import { decodeFailures, failurePath, offeringKey, paths, probePath } from "@nodeyard/model";
 import type { CallInfo, Fault } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
+import { withMethods } from "./rules/with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "./rules/world.ts";
 
 const key = (provider: string, type = "small") => offeringKey({ provider, az: "az1", type });
@@ -20,6 +21,14 @@ async function asked(world: World, count: number): Promise<string[]> {
   return ids;
 }
 
+/** Creates that fail, with an error of this kind. */
+const refusing = (kind: () => DriverError["kind"]): Pick<Provider, "create"> => ({
+  async *create() {
+    yield { step: "server", deadlineMs: 1_000 };
+    throw new DriverError(kind(), "no");
+  },
+});
+
 describe("an offering without room", () => {
   test("the request goes to the next provider in the same plan; the first is not asked again before its time", async () => {
     const world = new World(ONE_ZONE);
@@ -27,18 +36,7 @@ describe("an offering without room", () => {
     const full = fakeProvider("full", { priority: 1, ...RETRIES });
     const config = launcherConfig([full, fakeProvider("cloud")]);
     const { counters, journal } = await world.start("a", config, {
-      wrap: (driver) => ({
-        ...driver,
-        open: async (given, context) => {
-          const provider = await driver.open(given, context);
-          if (given.name === "full")
-            provider.create = async function* () {
-              yield { step: "server", deadlineMs: 1_000 };
-              throw new DriverError("capacity", "no room");
-            };
-          return provider;
-        },
-      }),
+      wrap: withMethods((_, { name }) => (name === "full" ? refusing(() => "capacity") : {})),
     });
     const ids = await asked(world, 4);
     const served = [];
@@ -107,18 +105,12 @@ describe("an offering without room", () => {
     const world = new World();
     const without = new Set(["az1"]);
     const { counters } = await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)]), {
-      wrap: (driver) => ({
-        ...driver,
-        open: async (given, context) => {
-          const provider = await driver.open(given, context);
-          const create = provider.create.bind(provider);
-          provider.create = async function* (order, step) {
-            if (without.has(order.az ?? "")) throw new DriverError("unsupported", "not in this zone");
-            return yield* create(order, step);
-          };
-          return provider;
+      wrap: withMethods((inner) => ({
+        async *create(order, step) {
+          if (without.has(order.az ?? "")) throw new DriverError("unsupported", "not in this zone");
+          return yield* inner.create(order, step);
         },
-      }),
+      })),
     });
     for (let count = 0; count < 4; count++) {
       const { nodes } = await world.fulfilled(await world.ask(), 5_000);
@@ -132,18 +124,12 @@ describe("an offering without room", () => {
 
   test("other labels of the pool go on", async () => {
     const world = new World(ONE_ZONE);
-    const broken = (driver: Driver): Driver => ({
-      ...driver,
-      open: async (given, context) => {
-        const provider = await driver.open(given, context);
-        const create = provider.create.bind(provider);
-        provider.create = (order, step) => {
-          if (order.label.name === "large") world.cloud.faults.createFails = 1;
-          return create(order, step);
-        };
-        return provider;
+    const broken = withMethods((inner) => ({
+      create(order, step) {
+        if (order.label.name === "large") world.cloud.faults.createFails = 1;
+        return inner.create(order, step);
       },
-    });
+    }));
     await world.start("a", launcherConfig([fakeProvider()]), { wrap: broken });
     for (let count = 0; count < 6; count++) await world.ask({ node_types: ["large"] }, "050");
     await world.until("large is not launched", () => breakerOf(world, key("cloud", "large")));
@@ -230,16 +216,7 @@ describe("several launchers", () => {
     const world = new World(ONE_ZONE);
     let kind: DriverError["kind"] = "capacity";
     const { journal } = await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)]), {
-      wrap: (driver) => ({
-        ...driver,
-        open: async (given, context) => ({
-          ...(await driver.open(given, context)),
-          create: async function* () {
-            yield { step: "server", deadlineMs: 1_000 };
-            throw new DriverError(kind, "no");
-          },
-        }),
-      }),
+      wrap: withMethods(() => refusing(() => kind)),
     });
     await world.ask();
     await world.until("the breaker is open", () => breakerOf(world));

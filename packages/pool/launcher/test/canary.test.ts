@@ -3,6 +3,7 @@ import { BREAKERS, type Canary, canaryPath, decodeCanary, paths } from "@nodeyar
 import { noBoots } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { fakeProvider, launcherConfig } from "./rig.ts";
+import { withMethods } from "./rules/with-methods.ts";
 import { World } from "./rules/world.ts";
 
 const [PROVEN, CANDIDATE] = ["a".repeat(32), "b".repeat(32)];
@@ -17,19 +18,13 @@ async function launching(share: number) {
   const world = new World();
   const orders: unknown[] = [];
   const started = await world.start("a", launcherConfig([booting]), {
-    wrap: (driver) => ({
-      ...driver,
-      open: async (given, context) => {
-        const provider = await driver.open(given, context);
-        const create = provider.create.bind(provider);
-        provider.create = (order, step) => {
-          orders.push(order.imageExternalId);
-          if (order.imageExternalId === CANDIDATE) throw new DriverError("timeout", "it does not answer");
-          return create(order, step);
-        };
-        return provider;
+    wrap: withMethods((inner) => ({
+      create(order, step) {
+        orders.push(order.imageExternalId);
+        if (order.imageExternalId === CANDIDATE) throw new DriverError("timeout", "it does not answer");
+        return inner.create(order, step);
       },
-    }),
+    })),
   });
   const tallies = { candidate: noBoots, stable: noBoots };
   const canary = { candidate: CANDIDATE, since: 0, share, tallies, rejected: [], last: null };

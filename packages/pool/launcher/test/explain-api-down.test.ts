@@ -1,8 +1,10 @@
-import { type Driver, DriverError } from "@nodeyard/driver";
+import { type Driver, DriverError, decorate } from "@nodeyard/driver";
+import { INSTANT } from "@nodeyard/driver-fake";
 import { explain, queryMembers, type Story } from "@nodeyard/operations";
 import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { staticProvider } from "./rig.ts";
+import { withMethods } from "./rules/with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "./rules/world.ts";
 
 /** The complaint: "limits reached", while the cloud's API was down (karpenter-provider-aws#5937). */
@@ -17,27 +19,11 @@ class Api {
     open: async (config, context) => {
       if (this.down) throw new DriverError("transient", ERROR);
       const provider = await driver.open(config, context);
-      const { create, list, quota } = {
-        create: provider.create.bind(provider),
-        list: provider.list.bind(provider),
-        quota: provider.quota.bind(provider),
-      };
-      const check = () => {
-        if (this.down) throw new DriverError("transient", ERROR);
-      };
-      provider.create = async function* (order, step) {
-        check();
-        return yield* create(order, step);
-      };
-      provider.list = async (signal) => {
-        check();
-        return list(signal);
-      };
-      provider.quota = async (signal) => {
-        check();
-        return quota(signal);
-      };
-      return provider;
+      return decorate(provider, async (name, call) => {
+        if (this.down && ["create", "list", "quota"].includes(name))
+          throw new DriverError("transient", ERROR);
+        return call();
+      });
     },
   });
 }
@@ -156,12 +142,7 @@ test("down while launching: explain gives the failures of the offering", async (
 
 test("explain shows the step of a launch in progress, on the request and on the node", async () => {
   const world = new World({
-    latency: {
-      create: { minMs: 10, maxMs: 10 },
-      boot: { minMs: 5_000, maxMs: 5_000 },
-      delete: { minMs: 0, maxMs: 0 },
-      read: { minMs: 0, maxMs: 0 },
-    },
+    latency: { ...INSTANT.latency, create: { minMs: 10, maxMs: 10 }, boot: { minMs: 5_000, maxMs: 5_000 } },
   });
   await world.start("a", config);
   for (let seen = 0; seen < 3; seen++) await world.fulfilled(await world.ask());
@@ -184,17 +165,7 @@ test("down at run time, where the quota asks nothing: a launch that fails makes 
     "a",
     launcherConfig([fakeProvider("cloud", {}, { "max-servers": 1 })]),
     {
-      wrap: (driver) => {
-        const wrapped = api.wrap(driver);
-        return {
-          ...wrapped,
-          open: async (given, context) => {
-            const provider = await wrapped.open(given, context);
-            provider.quota = async () => ({});
-            return provider;
-          },
-        };
-      },
+      wrap: (driver) => withMethods(() => ({ quota: async () => ({}) }))(api.wrap(driver)),
     },
   );
   const failing = () => {

@@ -1,5 +1,6 @@
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
+import { withMethods } from "./rules/with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "./rules/world.ts";
 
 async function asked(world: World, count: number): Promise<string[]> {
@@ -56,14 +57,7 @@ describe("a cloud that refuses for quota", () => {
     const world = new World();
     await world.start("a", launcherConfig([fakeProvider()]), {
       // It lies about its quota, as clouds do whose limits are of a kind that they do not tell.
-      wrap: (driver) => ({
-        ...driver,
-        open: async (given, context) => {
-          const provider = await driver.open(given, context);
-          provider.quota = async () => ({ instances: 100 });
-          return provider;
-        },
-      }),
+      wrap: withMethods(() => ({ quota: async () => ({ instances: 100 }) })),
     });
     world.cloud.adjust({ ...world.cloud.knobs, quota: { instances: 0 } });
     const ids = await asked(world, 20);
@@ -115,18 +109,12 @@ describe("what a launch is given", () => {
     const world = new World();
     const orders: unknown[] = [];
     const { launcher } = await world.start("a", launcherConfig([booting]), {
-      wrap: (driver) => ({
-        ...driver,
-        open: async (given, context) => {
-          const provider = await driver.open(given, context);
-          const create = provider.create.bind(provider);
-          provider.create = (order, step) => {
-            orders.push(order.imageExternalId);
-            return create(order, step);
-          };
-          return provider;
+      wrap: withMethods((inner) => ({
+        create(order, step) {
+          orders.push(order.imageExternalId);
+          return inner.create(order, step);
         },
-      }),
+      })),
     });
     const build = "b".repeat(32);
     await world.put(paths.imageBuild("noble", build), { state: "building", state_time: 1 });

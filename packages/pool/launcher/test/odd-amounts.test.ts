@@ -1,19 +1,15 @@
 import { expect, test } from "vitest";
 import { difference } from "../src/limits/holdings.ts";
+import { withMethods } from "./rules/with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "./rules/world.ts";
 
 test("a label whose amounts are no numbers is left out with the reason, and the limits hold for the others", async () => {
   const world = new World();
   const config = launcherConfig([fakeProvider("cloud", {}, { "max-cores": 8 })]);
   const { log } = await world.start("a", config, {
-    wrap: (driver) => ({
-      ...driver,
-      open: async (given, context) => {
-        const provider = await driver.open(given, context);
-        provider.need = async ({ name }) => ({ instances: 1, cores: name === "large" ? Number.NaN : 4 });
-        return provider;
-      },
-    }),
+    wrap: withMethods(() => ({
+      need: async ({ name }) => ({ instances: 1, cores: name === "large" ? Number.NaN : 4 }),
+    })),
   });
   const odd = await world.ask({ node_types: ["large"] });
   await world.until("the odd one has failed", () => world.request(odd)?.state === "failed");

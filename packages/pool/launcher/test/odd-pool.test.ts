@@ -1,5 +1,6 @@
 import { type DriverContext, DriverError } from "@nodeyard/driver";
 import { expect, test } from "vitest";
+import { withMethods } from "./rules/with-methods.ts";
 import { fakeProvider, launcherConfig, World } from "./rules/world.ts";
 
 const pool = (name: string, label: string) => ({
@@ -11,17 +12,13 @@ test("a pool with a wrong subnet is left out with its name and the reason, and t
   const world = new World();
   const pools = [pool("wrong", "large"), pool("right", "small")];
   const { launcher, log } = await world.start("a", launcherConfig([fakeProvider("cloud", { pools })]), {
-    wrap: (driver) => ({
-      ...driver,
-      open: async (given, context) => {
-        const provider = await driver.open(given, context);
-        const { zones } = provider.offers!;
-        const list: NonNullable<typeof zones>["list"] = async ({ name }, signal) => {
-          if (name === "wrong") throw new DriverError("configuration", "there is no subnet subnet-0");
-          return zones!.list(pools[1] as never, signal);
-        };
-        return { ...provider, offers: { ...provider.offers, zones: { list } } };
-      },
+    wrap: withMethods(({ offers }) => {
+      const { zones } = offers!;
+      const list: NonNullable<typeof zones>["list"] = async ({ name }, signal) => {
+        if (name === "wrong") throw new DriverError("configuration", "there is no subnet subnet-0");
+        return zones!.list(pools[1] as never, signal);
+      };
+      return { offers: { ...offers, zones: { list } } };
     }),
   });
   await world.until("it is served", () => launcher.view.standings.get("provider/cloud")?.state === "good");

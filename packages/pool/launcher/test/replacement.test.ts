@@ -1,4 +1,5 @@
 import { type Driver, DriverError } from "@nodeyard/driver";
+import { INSTANT } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
 import { explain, queryMembers } from "@nodeyard/operations";
 import { seededRandom, sleep } from "@nodeyard/runtime";
@@ -210,12 +211,7 @@ describe("a replacement that is not open yet", () => {
 
   test("does not enter the registry while the launcher stops", async () => {
     const world = new World({
-      latency: {
-        create: { minMs: 8_000, maxMs: 8_000 },
-        boot: { minMs: 0, maxMs: 0 },
-        delete: { minMs: 0, maxMs: 0 },
-        read: { minMs: 0, maxMs: 0 },
-      },
+      latency: { ...INSTANT.latency, create: { minMs: 8_000, maxMs: 8_000 } },
     });
     const clouds = new Clouds(world);
     const { launcher } = await world.start("a", configured(1), { wrap: clouds.wrap });

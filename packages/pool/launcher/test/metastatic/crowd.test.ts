@@ -1,3 +1,4 @@
+import { INSTANT } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { config, Lab } from "./lab.ts";
@@ -51,10 +52,9 @@ describe("many at once", () => {
   test("the owner's death in the middle of asking delays, and loses nothing", async () => {
     const lab = new Lab({
       latency: {
+        ...INSTANT.latency,
         create: { minMs: 100, maxMs: 100 },
         boot: { minMs: 2_000, maxMs: 2_000 },
-        delete: { minMs: 0, maxMs: 0 },
-        read: { minMs: 0, maxMs: 0 },
       },
     });
     const a = await lab.start("a", config());

@@ -1,3 +1,4 @@
+import { INSTANT } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { staticProvider } from "../rules/world.ts";
@@ -81,12 +82,7 @@ describe("slots of backing nodes", () => {
 
   test("20: requests that come while the backing node is being made share it", async () => {
     const lab = new Lab({
-      latency: {
-        create: { minMs: 0, maxMs: 0 },
-        boot: { minMs: 3000, maxMs: 3000 },
-        delete: { minMs: 0, maxMs: 0 },
-        read: { minMs: 0, maxMs: 0 },
-      },
+      latency: { ...INSTANT.latency, boot: { minMs: 3000, maxMs: 3000 } },
     });
     await lab.start("a", config());
     const ids = [await lab.slice(), await lab.slice()];

@@ -1,4 +1,5 @@
 import type { Driver } from "@nodeyard/driver";
+import { INSTANT } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
 import type { AppliedWrite, CallInfo } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
@@ -299,12 +300,7 @@ describe("a new configuration", () => {
 
   test("does not break off the launches under way", async () => {
     const world = new World({
-      latency: {
-        create: { minMs: 3_000, maxMs: 3_000 },
-        boot: { minMs: 0, maxMs: 0 },
-        delete: { minMs: 0, maxMs: 0 },
-        read: { minMs: 0, maxMs: 0 },
-      },
+      latency: { ...INSTANT.latency, create: { minMs: 3_000, maxMs: 3_000 } },
     });
     const { launcher, counters } = await world.start("a", launcherConfig([fakeProvider("cloud")]));
     const id = await world.ask();
