@@ -30,7 +30,7 @@ const DISK = 24_576;
 const IMAGE = 1_500_000_000;
 const FLOOR_ROUNDS = 10;
 /** Milliseconds without requests, to measure what idle slivers cost. */
-const IDLE = 20_000;
+const IDLE = 60_000;
 const FLOOR = join(import.meta.dirname, "../../bench/slivers/floor.sh");
 
 const folder = mkdtempSync(join(tmpdir(), "nodeyard-many-"));
@@ -107,7 +107,7 @@ try {
       machine: Math.round(machine),
       sliverd: pssOf(daemon.pid),
     },
-    idleCpu: { sliverd: Number(idle.sliverd.toFixed(3)), slivers: Number(idle.slivers.toFixed(3)) },
+    idleCpu: { sliverd: Number(idle.sliverd.toFixed(4)), slivers: Number(idle.slivers.toFixed(4)) },
     gone: Math.round(performance.now() - ending),
     left,
   };

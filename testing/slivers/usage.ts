@@ -44,10 +44,10 @@ export function cpuOfSlivers(): number {
   return Number(/usage_usec (\d+)/.exec(readFileSync(join(parent, "cpu.stat"), "utf8"))![1]) / 1e6;
 }
 
-/** Seconds of CPU of one process, in Linux's ticks of 10 ms. */
+/** Seconds of CPU of one process and of the programs that it has run, in Linux's ticks of 10 ms. */
 export function cpuOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / 100;
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100;
 }
 
 /** What slivers use on this machine now; nothing if there are none. */

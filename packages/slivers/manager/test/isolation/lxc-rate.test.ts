@@ -13,7 +13,9 @@ describe.skipIf(whyNot() !== undefined)("the traffic of a sliver", () => {
   test("sends and gets at its rate, which a loan changes while it runs", async () => {
     const { signal } = new AbortController();
     const backEnd = site.real.backEnd("container");
-    await bringUp(backEnd, configsOf(site.real.key, { 1: { netCap: 8_000_000 } }));
+    await bringUp(backEnd, configsOf(site.real.key, { 1: { netCap: 8_000_000, netDay: 0 } }));
+    // No budget of a day asks for it.
+    expect((await backEnd.inspect(signal))[0]).not.toHaveProperty("sent");
     const started = site.world.count().bytes;
     for (const megabits of [8, 24]) {
       for (const config of configsOf(site.real.key, { 1: { netCap: megabits * 1_000_000 } }))

@@ -38,15 +38,19 @@ export class Inspection {
     ]);
     const marks = [...found].filter((name) => readMarkName(name) !== undefined);
     if (marks.length === 0) return [];
+    const read = new Map<string, Mark | undefined>();
+    for (const name of marks) read.set(name, await folders.read(name));
+    const budget = [...read.values()].some((mark) => (mark?.applied?.effective.netDay ?? 0) > 0);
     const [guarded, sent, disks] = await Promise.all([
       network.guarded(signal),
-      network.sent(signal),
+      // Programs cost more than all files of a look: none is started for what nobody asks.
+      budget ? network.sent(signal) : new Map<number, number>(),
       pool.counts(signal).then((right) => (right ? this.#usedDisks(signal) : new Map<string, number>())),
     ]);
     const all: Observed[] = [];
     for (const name of marks) {
       const ref = readMarkName(name)!;
-      const mark = await folders.read(name);
+      const mark = read.get(name);
       const phase = await this.phase(name, mark);
       // A reload of the host's rules may remove those of slivers. Then nothing counts as applied, so that the manager configures again.
       const intact = phase !== "running" || guarded.has(this.#names(ref.index).chain);

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { tail } from "@nodeyard/runtime";
 import { RESOURCES, type Rspec } from "@nodeyard/sliver-protocol";
@@ -61,6 +61,8 @@ function readMark(text: string): Mark | undefined {
 /** Stored files of each sliver besides its root: its mark, keys and configurations. The mark's name is the folder's name. */
 export class SliverFolders {
   readonly #folder: string;
+  /** Marks that were read, with the inode and the time of change of their files: each write makes a new file. */
+  readonly #known = new Map<string, { readonly file: string; readonly mark: Mark | undefined }>();
   /** An empty folder, on which LXC's process sees that of its sliver. */
   readonly seen: string;
 
@@ -108,8 +110,16 @@ export class SliverFolders {
 
   /** Undefined when the mark is missing or unreadable. */
   async read(mark: string): Promise<Mark | undefined> {
-    const text = await readFile(this.path(mark, "mark.json"), "utf8").catch(() => undefined);
-    return text === undefined ? undefined : readMark(text);
+    const path = this.path(mark, "mark.json");
+    const found = await stat(path, { bigint: true }).catch(() => undefined);
+    const file = `${found?.ino} ${found?.ctimeNs}`;
+    const known = this.#known.get(mark);
+    if (found !== undefined && known?.file === file) return known.mark;
+    const text = await readFile(path, "utf8").catch(() => undefined);
+    const read = text === undefined ? undefined : readMark(text);
+    if (found === undefined) this.#known.delete(mark);
+    else this.#known.set(mark, { file, mark: read });
+    return read;
   }
 
   /** Durable when it resolves. */
@@ -125,6 +135,7 @@ export class SliverFolders {
   }
 
   async remove(mark: string): Promise<void> {
+    this.#known.delete(mark);
     await rm(this.path(mark), { recursive: true, force: true });
   }
 }

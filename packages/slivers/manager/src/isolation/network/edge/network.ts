@@ -1,6 +1,7 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import type { SliverConfig } from "../../../core/plan.ts";
 import { CommandError } from "../../../errors.ts";
+import { read } from "../../cgroups/edge/group-files.ts";
 import { together } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
 import type { Names } from "../../lxc/names.ts";
@@ -158,7 +159,7 @@ export class Network {
 
   /** Number of its network interface, which is not reused until the machine reboots. Undefined: there is no interface. */
   async cable({ device }: Names): Promise<number | undefined> {
-    const text = await readFile(`/sys/class/net/${device}/ifindex`, "utf8").catch(() => undefined);
+    const text = await read(`/sys/class/net/${device}/ifindex`);
     return text === undefined ? undefined : Number(text);
   }
 
