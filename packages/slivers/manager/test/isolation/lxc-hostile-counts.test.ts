@@ -1,13 +1,14 @@
 import { spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { patient } from "../../../../../testing/patience.ts";
 import { PARENT } from "../../src/isolation/cgroups/edge/cgroups.ts";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
+import { attackFrom, besideNeighbour } from "./machine/beside.ts";
+import { WEIGHT } from "./machine/neighbours.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
-import { begin, bringUp, configsOf, inSliver } from "./machine/slivers.ts";
+import { bringUp, configsOf, inSliver } from "./machine/slivers.ts";
 
 /** A case takes what it can of one resource, says `taken`, and keeps it. */
 interface Shared {
@@ -59,7 +60,7 @@ describe.skipIf(whyNot() !== undefined)("what the kernel counts by owner", () =>
   let real: RealMachine;
   let backEnd: LxcBackEnd;
   beforeAll(async () => {
-    real = await realMachine();
+    real = await realMachine({ weight: WEIGHT });
     backEnd = real.backEnd("account");
   });
   afterEach(async () => {
@@ -73,32 +74,34 @@ describe.skipIf(whyNot() !== undefined)("what the kernel counts by owner", () =>
     async ({ takes, needs, nesting }) => {
       const [hostile, neighbour, later] = configsOf(real.key, { 1: { memoryCap: 3_145_728 }, 2: {}, 3: {} });
       const own = (config: typeof hostile) => ({ ...config!, nesting });
-      await bringUp(backEnd, [own(hostile), own(neighbour)]);
+      await bringUp(backEnd, [own(neighbour)]);
       const login = nesting ? "root" : undefined;
       const one = `perl -e '${needs}' && echo granted`;
       expect(await inSliver(real, 2, one, login)).toBe("granted");
-      const attack = begin(real, 1, `exec perl -e '${takes}'`, login);
-      try {
-        await once(attack.stdout!, "data", { signal: AbortSignal.timeout(patient(45_000)) });
-        expect(await inSliver(real, 2, one, login)).toBe("granted");
-        const { stdout, stderr } = spawnSync("sh", ["-c", one], { encoding: "utf8" });
-        expect(`${stdout}${stderr}`).toBe("granted\n");
-        await bringUp(backEnd, [own(later)]);
-      } finally {
-        attack.kill();
-        await backEnd.destroy(hostile!, AbortSignal.timeout(patient(30_000)));
-      }
+      await besideNeighbour(real, backEnd, {
+        config: own(hostile),
+        attack: async () => {
+          await attackFrom(real, 1, `exec perl -e '${takes}'`, login);
+          expect(await inSliver(real, 2, one, login)).toBe("granted");
+          const { stdout, stderr } = spawnSync("sh", ["-c", one], { encoding: "utf8" });
+          expect(`${stdout}${stderr}`).toBe("granted\n");
+          await bringUp(backEnd, [own(later)]);
+          await backEnd.destroy(later!, AbortSignal.timeout(patient(30_000)));
+        },
+      });
     },
   );
 
   test("neighbours that one asks for take none of the machine's table", async () => {
     const [hostile] = configsOf(real.key, { 1: {} });
-    await bringUp(backEnd, [{ ...hostile!, nesting: true }]);
     const many = `for i in $(seq 200); do echo addr add 10.77.0.$i/32 dev eth0; done | ip -force -batch - 2>/dev/null
       for i in $(seq 200); do ip neigh flush dev eth0 2>/dev/null; perl -MSocket -e 'socket(S, PF_INET, SOCK_DGRAM, 0); bind(S, sockaddr_in(0, inet_aton("10.77.0.'$i'"))) or die; send(S, "x", 0, sockaddr_in(9, inet_aton("169.254.1.1")))'; done; echo asked`;
-    expect(await inSliver(real, 1, many, "root")).toBe("asked");
-    const { stdout } = spawnSync("ip", ["neigh", "show", "nud", "all", "dev", "ny-v1"], { encoding: "utf8" });
-    expect(stdout).not.toContain("10.77.");
+    const attack = async () => {
+      expect(await inSliver(real, 1, many, "root")).toBe("asked");
+      const shown = spawnSync("ip", ["neigh", "show", "nud", "all", "dev", "ny-v1"], { encoding: "utf8" });
+      expect(shown.stdout).not.toContain("10.77.");
+    };
+    await besideNeighbour(real, backEnd, { config: { ...hostile!, nesting: true }, attack });
   });
 
   test("one without a word about processes leaves some to the others, and all slivers leave some to the machine", async () => {
@@ -122,24 +125,26 @@ describe.skipIf(whyNot() !== undefined)("what the kernel counts by owner", () =>
   });
 
   test("what its connections hold counts for it alone", async () => {
-    await bringUp(backEnd, configsOf(real.key, { 1: { memoryCap: 262_144, pids: 0 } }));
+    const [hostile] = configsOf(real.key, { 1: { memoryCap: 262_144, pids: 0 } });
     const { cgroups } = await prepared();
     const { mount, version } = cgroups.layout.controllers.get("memory")!;
     const file = (name: string) => Number(readFileSync(join(mount, PARENT, "ny-1.1", name), "utf8"));
     const fill = `use Socket; socket(L, PF_INET, SOCK_STREAM, 0); bind(L, sockaddr_in(7, INADDR_LOOPBACK)); listen(L, 500); $a = getsockname(L); my @s;
       for (1 .. 200) { socket(my $s, PF_INET, SOCK_STREAM, 0); connect($s, $a) or last; accept(my $t, L); push @s, $s, $t; $s->blocking(0); 1 while syswrite($s, "x" x 65536) } $| = 1; print "taken\\n"; sleep 60`;
-    const attack = begin(
-      real,
-      1,
-      `exec perl -MIO::Handle -e '${fill.replace("sockaddr_in(7,", "sockaddr_in(0,")}'`,
-    );
-    await once(attack.stdout!, "data", { signal: AbortSignal.timeout(patient(45_000)) });
-    if (version === 1) {
-      expect(file("memory.kmem.tcp.usage_in_bytes")).toBeGreaterThan(0);
-      expect(file("memory.kmem.tcp.usage_in_bytes")).toBeLessThan(2 * file("memory.kmem.tcp.limit_in_bytes"));
-      expect(file("memory.kmem.tcp.limit_in_bytes")).toBeLessThan(file("memory.limit_in_bytes"));
-    } else expect(file("memory.current")).toBeLessThanOrEqual(file("memory.max"));
-    attack.kill();
+    const attack = async () => {
+      await attackFrom(
+        real,
+        1,
+        `exec perl -MIO::Handle -e '${fill.replace("sockaddr_in(7,", "sockaddr_in(0,")}'`,
+      );
+      if (version === 1) {
+        const [most, used] = ["limit", "usage"].map((name) => file(`memory.kmem.tcp.${name}_in_bytes`));
+        expect(used).toBeGreaterThan(0);
+        expect(used).toBeLessThan(2 * most!);
+        expect(most).toBeLessThan(file("memory.limit_in_bytes"));
+      } else expect(file("memory.current")).toBeLessThanOrEqual(file("memory.max"));
+    };
+    await besideNeighbour(real, backEnd, { config: hostile!, attack });
   });
 
   async function prepared() {

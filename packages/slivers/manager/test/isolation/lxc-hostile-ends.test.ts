@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { patient } from "../../../../../testing/patience.ts";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
+import { attackFrom, besideNeighbour } from "./machine/beside.ts";
+import { WEIGHT } from "./machine/neighbours.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
-import { begin, bringUp, configsOf, inSliver } from "./machine/slivers.ts";
+import { bringUp, configsOf, inSliver } from "./machine/slivers.ts";
 
 /** All of it is gone so soon after the end, milliseconds. */
 const GONE = 30_000;
@@ -24,7 +24,7 @@ describe.skipIf(whyNot() !== undefined)("the end of a hostile sliver", () => {
   let real: RealMachine;
   let backEnd: LxcBackEnd;
   beforeAll(async () => {
-    real = await realMachine();
+    real = await realMachine({ weight: WEIGHT });
     backEnd = real.backEnd("account");
   });
   afterEach(async () => {
@@ -33,21 +33,15 @@ describe.skipIf(whyNot() !== undefined)("the end of a hostile sliver", () => {
   });
   afterAll(() => real?.stop());
 
-  const nesting = async (indices: readonly number[]) => {
-    const rspecs = Object.fromEntries(indices.map((index) => [index, { cpuShare: 32 }]));
-    const configs = configsOf(real.key, rspecs).map((config) => ({ ...config, nesting: true }));
-    await bringUp(backEnd, configs);
-    return configs;
-  };
+  const nesting = () => ({ ...configsOf(real.key, { 1: { cpuShare: 32 } })[0]!, nesting: true });
 
-  test.each(Object.entries(ATTACKS))("that %s comes, and leaves nothing", async (_, attack) => {
-    const [hostile] = await nesting([1]);
-    expect(await inSliver(real, 1, attack, "root")).toContain("done");
-    await backEnd.destroy(hostile!, AbortSignal.timeout(GONE));
+  test.each(Object.entries(ATTACKS))("that %s comes, and leaves nothing", async (_, script) => {
+    const attack = async () => expect(await inSliver(real, 1, script, "root")).toContain("done");
+    await besideNeighbour(real, backEnd, { config: nesting(), attack });
   });
 
   test("root inside makes no groups where it could freeze or slow down what others wait for", async () => {
-    await nesting([1]);
+    await bringUp(backEnd, [nesting()]);
     const script = `for c in freezer blkio; do mkdir -p /tmp/$c; mount -t cgroup -o $c x /tmp/$c && mkdir /tmp/$c/x && echo through; done 2>/dev/null
       cd /sys/fs/cgroup; grep -w io cgroup.controllers; echo +io > cgroup.subtree_control; mkdir x && ls x/io.max; echo done`;
     const said = await inSliver(real, 1, `(${script}) 2>/dev/null`, "root");
@@ -56,17 +50,14 @@ describe.skipIf(whyNot() !== undefined)("the end of a hostile sliver", () => {
 
   test("whose reads wait at a limit comes: its limits are lifted first", async () => {
     const [hostile] = configsOf(real.key, { 1: { ioRead: 4_096 } });
-    await bringUp(backEnd, [hostile!]);
     const read = `dd if=/dev/zero of=/tmp/f bs=1M count=40 conv=fsync 2>/dev/null
       for i in $(seq 40); do dd if=/tmp/f of=/dev/null bs=1M count=1 skip=$((i - 1)) iflag=direct 2>/dev/null & done; sleep 1; echo reads; wait`;
-    const attack = begin(real, 1, read);
-    await once(attack.stdout!, "data", { signal: AbortSignal.timeout(patient(30_000)) });
-    await backEnd.destroy(hostile!, AbortSignal.timeout(GONE));
-    attack.kill();
+    await besideNeighbour(real, backEnd, { config: hostile!, attack: () => attackFrom(real, 1, read) });
   });
 
   test("one that removed its interface is configured, says so, and has it again after its next start", async () => {
-    const [hostile] = await nesting([1]);
+    const hostile = nesting();
+    await bringUp(backEnd, [hostile]);
     const folder = join(real.folder, "slivers/ny-1.1");
     const to = [
       "-n",
@@ -83,12 +74,12 @@ describe.skipIf(whyNot() !== undefined)("the end of a hostile sliver", () => {
     ];
     expect(spawnSync("lxc-attach", to).status).toBe(0);
     const signal = AbortSignal.timeout(GONE);
-    const { unenforced } = await backEnd.configure({ ...hostile!, digest: "less" }, signal);
+    const { unenforced } = await backEnd.configure({ ...hostile, digest: "less" }, signal);
     expect(unenforced).toContainEqual(expect.stringMatching(/^network: /));
-    await backEnd.stop(hostile!, signal);
-    await backEnd.start(hostile!, signal);
+    await backEnd.stop(hostile, signal);
+    await backEnd.start(hostile, signal);
     expect(await inSliver(real, 1, "echo well")).toBe("well");
-    const again = await backEnd.configure(hostile!, signal);
+    const again = await backEnd.configure(hostile, signal);
     expect(again.unenforced).not.toContainEqual(expect.stringMatching(/^network: /));
   });
 });

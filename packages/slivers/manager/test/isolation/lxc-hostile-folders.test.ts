@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { patient } from "../../../../../testing/patience.ts";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
+import { besideNeighbour } from "./machine/beside.ts";
+import { WEIGHT } from "./machine/neighbours.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { bringUp, configsOf, inSliver } from "./machine/slivers.ts";
 
@@ -27,7 +29,7 @@ describe.skipIf(whyNot() !== undefined)("folders that a hostile root sees", () =
   let backEnd: LxcBackEnd;
   const cache = mkdtempSync(join(tmpdir(), "nodeyard-cache-"));
   beforeAll(async () => {
-    real = await realMachine({ caches: { shared: cache, inner: join(cache, "inner") } });
+    real = await realMachine({ weight: WEIGHT, caches: { shared: cache, inner: join(cache, "inner") } });
     backEnd = real.backEnd("account");
     chmodSync(cache, 0o755);
     for (const name of ["drop", "inner"]) {
@@ -44,14 +46,9 @@ describe.skipIf(whyNot() !== undefined)("folders that a hostile root sees", () =
     rmSync(cache, { recursive: true });
   });
 
-  async function nesting(caches: readonly string[] = []) {
-    const [config] = configsOf(real.key, { 1: {} });
-    await bringUp(backEnd, [{ ...config!, nesting: true, caches }]);
-    return config!;
-  }
-
   test("none of them becomes writable, and none is written to", async () => {
-    await nesting(["shared", "inner"]);
+    const [config] = configsOf(real.key, { 1: {} });
+    await bringUp(backEnd, [{ ...config!, nesting: true, caches: ["shared", "inner"] }]);
     expect(
       await inSliver(
         real,
@@ -70,14 +67,17 @@ describe.skipIf(whyNot() !== undefined)("folders that a hostile root sees", () =
 
   test.each(Object.entries(ATTACKS))(
     "root inside that %s changes nothing there and ends as others do",
-    async (_, attack) => {
-      const config = await nesting();
+    async (_, script) => {
+      const config = { ...configsOf(real.key, { 1: {} })[0]!, nesting: true };
       const etc = join(real.folder, "slivers/ny-1.1/etc");
-      const before = execFileSync("ls", ["-lR", etc], { encoding: "utf8" });
-      await inSliver(real, 1, `mount -o remount,bind,rw /etc/nodeyard; ${attack}`, "root");
-      expect(execFileSync("ls", ["-lR", etc], { encoding: "utf8" })).toBe(before);
-      await backEnd.configure(config, AbortSignal.timeout(patient(20_000)));
-      await backEnd.destroy(config, AbortSignal.timeout(patient(20_000)));
+      const listed = () => execFileSync("ls", ["-lR", etc], { encoding: "utf8" });
+      const attack = async () => {
+        const before = listed();
+        await inSliver(real, 1, `mount -o remount,bind,rw /etc/nodeyard; ${script}`, "root");
+        expect(listed()).toBe(before);
+        await backEnd.configure(config, AbortSignal.timeout(patient(20_000)));
+      };
+      await besideNeighbour(real, backEnd, { config, attack });
     },
   );
 });

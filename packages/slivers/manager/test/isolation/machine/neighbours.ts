@@ -21,7 +21,7 @@ const MEASURED = 3;
  * Against the rest of the machine slivers have all the weight there is: what is measured is they alone. Where they have the only core,
  * whoever logs in to measure needs some of it, too.
  */
-const WEIGHT = availableParallelism() > 1 ? 10_000 : 1_000;
+export const WEIGHT = availableParallelism() > 1 ? 10_000 : 1_000;
 /** Milliseconds that an attacker has to be at its worst. */
 const WARM = 1_000;
 /** Looks, and milliseconds between them, for the end of a sliver whose processes are being killed. */
