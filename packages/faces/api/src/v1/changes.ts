@@ -1,35 +1,19 @@
-import { REMARKS, type Standing } from "@nodeyard/model";
-import { type Row, rowOf, standingFields } from "@nodeyard/operations/listing";
-import type { ComponentEntry, NodeEntry, OwnEntry, RequestEntry, View, ViewEvent } from "@nodeyard/view";
+import { REMARKS } from "@nodeyard/model";
+import type { Row } from "@nodeyard/operations/listing";
+import type { View, ViewEvent } from "@nodeyard/view";
+import { type Entry, KIND_NAMES, KINDS, type Kind, leaseAt } from "./kinds.ts";
 import { type Principal, seesAll, seesSecrets } from "./principal.ts";
-import { imageOf, leaseOf, memberFields, nodeOf, poolFields, requestOf } from "./rows.ts";
-
-/** The kinds of things in an event stream; their rows are those of the lists. Values of `kinds`, and of `kind` in events. */
-export const KINDS = ["node", "request", "lease", "image", "pool", "member", "standing"] as const;
-export type Kind = (typeof KINDS)[number];
 
 /** What a client wants to know of, and what it may see: together they decide which events it gets. */
 export interface Interest {
   readonly principal: Principal;
-  /** Of KINDS. */
+  /** Of KIND_NAMES. */
   readonly kinds: ReadonlySet<string>;
   /** Values that keys of rows must have; a row without the key passes. Empty: all rows. */
   readonly filters: readonly (readonly [key: string, values: ReadonlySet<string>])[];
   /** Without keys that are null: half of a node's row. */
   readonly brief: boolean;
 }
-
-/**
- * The name of an image, whose row is made when it is sent: it sums up builds and uploads. The state before the change is not
- * kept; `former` stands for it.
- */
-export interface ImageEntry {
-  readonly image: string;
-  readonly former?: boolean;
-}
-
-/** A thing as it was or is. */
-export type Entry = NodeEntry | RequestEntry | OwnEntry | ComponentEntry | ImageEntry | Standing;
 
 /** A change of one thing. `before` undefined: it is new; `after` undefined: it is gone. */
 export interface Change {
@@ -71,7 +55,7 @@ export function changeIn(event: ViewEvent, { nodes }: View): Change | undefined 
         const node = nodes.byId.get(path.slice(REMARKS.length + 1));
         return node && { kind: "node", id: node.id, before: node, after: node };
       }
-      const id = /^\/nodeyard\/leases\/([^/]+)$/.exec(path)?.[1];
+      const id = leaseAt(path);
       return id === undefined ? undefined : { kind: "lease", id, before, after };
     }
     case "standing":
@@ -91,22 +75,9 @@ export function changeIn(event: ViewEvent, { nodes }: View): Change | undefined 
 
 /** All current things, as changes from nothing. Changes during the iteration may be included or not. */
 export function* everything(view: View, kinds: ReadonlySet<string>): Generator<Change> {
-  const made = (kind: Kind, id: string, after: Entry): Change => ({ kind, id, before: undefined, after });
-  if (kinds.has("node")) for (const entry of view.nodes.byId.values()) yield made("node", entry.id, entry);
-  if (kinds.has("request"))
-    for (const entry of view.requests.byId.values()) yield made("request", entry.id, entry);
-  if (kinds.has("lease"))
-    for (const entry of view.own.values()) {
-      const change = changeIn({ type: "own", path: entry.path, after: entry }, view);
-      if (change?.kind === "lease") yield change;
-    }
-  if (kinds.has("image")) for (const image of view.images.names()) yield made("image", image, { image });
-  if (kinds.has("standing"))
-    for (const entry of view.standings.list()) yield made("standing", entry.id, entry);
-  for (const entry of view.components.values()) {
-    const kind = entry.kind === "pool" ? "pool" : "member";
-    if (kinds.has(kind)) yield made(kind, entry.key, entry);
-  }
+  for (const kind of KIND_NAMES)
+    if (kinds.has(kind))
+      for (const [id, after] of KINDS[kind].all(view)) yield { kind, id, before: undefined, after };
 }
 
 /** The event that a client is sent, without its id; undefined where it sees nothing of the change. */
@@ -155,34 +126,10 @@ function seen(
   view: View,
   { principal, filters }: Interest,
 ): Row | undefined {
-  const row = entry && shown(kind, entry, view, principal);
+  const row = entry && KINDS[kind].row(entry, view, principal);
   const passes = (key: string, values: ReadonlySet<string>) => {
     const value = row?.[key];
     return value === undefined || [value].flat().some((one) => values.has(one === null ? "" : String(one)));
   };
   return filters.every(([key, values]) => passes(key, values)) ? row : undefined;
-}
-
-/** The row of a thing, as the lists have it; undefined where the caller may not see it. */
-function shown(kind: Kind, entry: Entry, view: View, principal: Principal): Row | undefined {
-  switch (kind) {
-    case "node":
-      return nodeOf(entry as NodeEntry, view, principal);
-    case "request":
-      return requestOf((entry as RequestEntry).record, principal);
-    case "lease":
-      return leaseOf(entry as OwnEntry, principal);
-    case "image": {
-      const { image, former } = entry as ImageEntry;
-      if (!seesAll(principal)) return undefined;
-      // A former image needs no more than its name: it is only asked whether it was seen.
-      return former === true ? { image } : imageOf(view, image);
-    }
-    case "pool":
-      return seesAll(principal) ? rowOf(poolFields, entry as ComponentEntry) : undefined;
-    case "member":
-      return seesAll(principal) ? rowOf(memberFields, entry as ComponentEntry) : undefined;
-    case "standing":
-      return seesAll(principal) ? rowOf(standingFields, entry as Standing) : undefined;
-  }
 }

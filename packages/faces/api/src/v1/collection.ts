@@ -2,10 +2,10 @@ import type { ApiRole } from "@nodeyard/model";
 import { jsonOnly, pick, type Row } from "@nodeyard/operations/listing";
 import { choices, sleep } from "@nodeyard/runtime";
 import { z } from "zod";
+import { poolsIn } from "./counts.ts";
 import { seesAll, seesLabel } from "./principal.ts";
 import { ApiError, notFound } from "./problems.ts";
 import { type Call, type Route, route } from "./route.ts";
-import { poolsIn } from "./rows.ts";
 
 /**
  * Things of one kind, as a list with filters, an order and pages, and one by one. The single source of two routes and their

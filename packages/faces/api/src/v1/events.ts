@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { KINDS } from "./changes.ts";
+import { KIND_NAMES } from "./kinds.ts";
 import { ApiError } from "./problems.ts";
 import { EVERYBODY, type Route, route } from "./route.ts";
 
@@ -16,7 +16,7 @@ const events = route({
   summary: "Follow everything that changes, as server-sent events",
   roles: EVERYBODY,
   query: z.strictObject({
-    kinds: text.describe(`with commas between, of: ${KINDS.join(", ")}; otherwise all`),
+    kinds: text.describe(`with commas between, of: ${KIND_NAMES.join(", ")}; otherwise all`),
     id: text.describe("only things with these ids, with commas between; the same holds for the keys below"),
     state: text,
     provider: text,
@@ -45,14 +45,14 @@ const events = route({
     if (hub.size >= MAX_STREAMS)
       throw new ApiError(503, "api.too_many_streams", `${MAX_STREAMS} clients follow already`, 10);
     const { kinds, newest, nulls, last_event_id, ...filters } = query;
-    const unknown = kinds?.split(",").find((kind) => !KINDS.some((one) => one === kind));
+    const unknown = kinds?.split(",").find((kind) => !KIND_NAMES.some((one) => one === kind));
     if (unknown !== undefined)
       throw new ApiError(400, "api.bad_request", `kinds: there is no ${JSON.stringify(unknown)}`);
     // A row that lacks a key passes its filter, so that one stream can have several kinds of rows.
     const chosen = Object.entries(filters).filter(([, value]) => value !== undefined);
     hub.follow({
       principal,
-      kinds: new Set<string>(kinds?.split(",") ?? KINDS),
+      kinds: new Set<string>(kinds?.split(",") ?? KIND_NAMES),
       filters: chosen.map(([key, value]) => [key, new Set(value!.split(","))] as const),
       brief: nulls === "false",
       newestOnly: newest === "true",

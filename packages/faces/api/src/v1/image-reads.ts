@@ -3,23 +3,11 @@ import { buildFields, type Row, rowOf, schemaOf, uploadFields } from "@nodeyard/
 import type { View } from "@nodeyard/view";
 import { z } from "zod";
 import { shownProgress } from "../routes.ts";
-import { type Collection, gather, unscoped } from "./collection.ts";
+import { type Collection, unscoped } from "./collection.ts";
 import { seesAll, seesSecrets } from "./principal.ts";
 import { notFound } from "./problems.ts";
 import { ASK_CALLS } from "./provider-reads.ts";
 import { type Call, OPERATORS, READERS, type Route, route } from "./route.ts";
-import { imageFields, imageOf } from "./rows.ts";
-
-/** Sums of builds and uploads; the lists of these have the single ones. */
-const images: Collection = {
-  name: "images",
-  about: "the diskimages that the tree knows",
-  roles: READERS,
-  row: schemaOf(z, imageFields),
-  key: "image",
-  filters: ["image"],
-  rows: (call) => unscoped(call, ({ view }) => gather(view.images.names(), (image) => imageOf(view, image))),
-};
 
 /** `progress` is known for builds of this process alone. */
 const builds: Collection = {
@@ -75,7 +63,7 @@ const uploads: Collection = {
 };
 
 /** Lists of diskimages and what becomes of them. */
-export const imageLists: readonly Collection[] = [images, builds, uploads];
+export const imageLists: readonly Collection[] = [builds, uploads];
 
 /** Of one part, bytes: what other builders say goes through the tree, where every byte may take six. */
 const LOG_BYTES = 32_768;

@@ -5,10 +5,10 @@ import { moment } from "@nodeyard/operations/listing";
 import { noHistory } from "@nodeyard/telemetry";
 import { z } from "zod";
 import { REDACTED } from "../redacted.ts";
+import { rowIn } from "./kinds.ts";
 import { type Principal, seesAll, seesLabel, seesSecrets } from "./principal.ts";
 import { ApiError, notFound } from "./problems.ts";
 import { type Call, EVERYBODY, OPERATORS, READERS, type Route, route } from "./route.ts";
-import { leaseIn, nodeOf, requestOf } from "./rows.ts";
 
 /** Kinds of subjects, as `nodeyard explain` has them. */
 const kinds = ["request", "lease", "node", "label", "image"] as const;
@@ -50,24 +50,13 @@ const explainRoute = route({
 });
 
 /** Only callers that see everything may look up things that have ended, because their owner is not known any more. */
-function maySee({ principal, params: { kind, id }, known: { view } }: Call<{ kind: string; id: string }>) {
+function maySee({
+  principal,
+  params: { kind, id },
+  known: { view },
+}: Call<{ readonly kind: (typeof kinds)[number]; readonly id: string }>) {
   if (seesAll(principal)) return true;
-  switch (kind) {
-    case "lease":
-      return leaseIn(view, id, principal) !== undefined;
-    case "label":
-      return seesLabel(principal, id);
-    case "request": {
-      const entry = view.requests.byId.get(id);
-      return entry !== undefined && requestOf(entry.record, principal) !== undefined;
-    }
-    case "node": {
-      const entry = view.nodes.byId.get(id);
-      return entry !== undefined && nodeOf(entry, view, principal) !== undefined;
-    }
-    default:
-      return false;
-  }
+  return kind === "label" ? seesLabel(principal, id) : rowIn(view, kind, id, principal) !== undefined;
 }
 
 /** The parts of a story that the caller may see: only its own things, and the same fields as in the lists. */

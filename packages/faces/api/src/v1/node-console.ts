@@ -2,12 +2,11 @@ import { leaseIdOf } from "@nodeyard/model";
 import { askConsole } from "@nodeyard/operations";
 import type { View } from "@nodeyard/view";
 import { z } from "zod";
+import { leaseIn, rowIn } from "./kinds.ts";
 import { mayChange, type Principal } from "./principal.ts";
 import { ApiError, notFound } from "./problems.ts";
 import { ASK_CALLS } from "./provider-reads.ts";
-import { nodeIn } from "./reads.ts";
 import { LEASERS, type Route, route } from "./route.ts";
-import { leaseIn } from "./rows.ts";
 
 /** A console may be asked for by all who lease, but a user sees only those of its own leases. */
 export const nodeConsole: Route = route({
@@ -25,7 +24,8 @@ export const nodeConsole: Route = route({
   }),
   handle: async ({ params: { id }, principal, known: { view, handles }, charge }) => {
     const { record } = view.nodes.byId.get(id) ?? {};
-    if (record === undefined || nodeIn(view, id, principal) === undefined) throw notFound(`node ${id}`);
+    if (record === undefined || rowIn(view, "node", id, principal) === undefined)
+      throw notFound(`node ${id}`);
     demandConsole(view, id, principal);
     charge(ASK_CALLS);
     return askConsole(handles, record);

@@ -4,9 +4,9 @@ import { counts, maybe, moment, type Row, texts } from "@nodeyard/operations/lis
 import type { View } from "@nodeyard/view";
 import { z } from "zod";
 import { type Collection, demandKnown, unscoped } from "./collection.ts";
+import { countStates, poolsIn } from "./counts.ts";
 import { seesAll } from "./principal.ts";
 import { type Call, READERS, type Route, route } from "./route.ts";
-import { countStates, poolsIn } from "./rows.ts";
 
 /** Amounts by resource: `instances`, `cores`, `ram` in MiB, and what else the provider counts. */
 const amountsInUse = z.record(

@@ -3,15 +3,10 @@ import {
   about,
   counts,
   type Fields,
-  leaseFields,
   maybe,
   moment,
-  nodeFields,
-  type Row,
-  requestFields,
   rowOf,
   schemaOf,
-  standingFields,
   text,
   texts,
   tokenFields,
@@ -20,70 +15,49 @@ import {
 import type { View } from "@nodeyard/view";
 import { z } from "zod";
 import type { PastAudit } from "../known.ts";
-import { type Collection, gather, routesOf, unscoped } from "./collection.ts";
+import { type Collection, gather, routesOf } from "./collection.ts";
+import { countStates, poolsIn } from "./counts.ts";
 import { imageLists } from "./image-reads.ts";
+import { KINDS, type Kind, rowIn } from "./kinds.ts";
 import { type Principal, seesLabel, seesTenant } from "./principal.ts";
 import { providers } from "./provider-reads.ts";
 import { ADMINS, EVERYBODY, OPERATORS, READERS, type Route } from "./route.ts";
-import {
-  countStates,
-  leaseIn,
-  leaseOf,
-  memberFields,
-  nodeOf,
-  poolFields,
-  poolsIn,
-  requestOf,
-} from "./rows.ts";
 
-/** Rows come from the view: reading a list costs the tree nothing. */
+/** Of things of one kind. They come from the view: reading a list costs the tree nothing. */
+function listOf(kind: Kind): Pick<Collection, "key" | "row" | "rows" | "one"> {
+  const { fields, all, one, row } = KINDS[kind];
+  return {
+    key: "id",
+    row: schemaOf(z, fields),
+    rows: ({ known: { view }, principal }) => gather(all(view), ([, entry]) => row(entry, view, principal)),
+    ...(one && { one: ({ known, principal }, id) => rowIn(known.view, kind, id, principal) }),
+  };
+}
+
 const nodes: Collection = {
+  ...listOf("node"),
   name: "nodes",
   about: "the nodes",
   roles: EVERYBODY,
-  row: schemaOf(z, nodeFields),
-  key: "id",
   filters: ["id", "state", "provider", "pool", "label", "allocated_to", "tenant"],
-  rows: ({ known, principal }) =>
-    gather(known.view.nodes.byId.keys(), (id) => nodeIn(known.view, id, principal)),
-  one: ({ known, principal }, id) => nodeIn(known.view, id, principal),
 };
-
-/** A node's row; undefined when it does not exist or the caller may not see it. */
-export function nodeIn(view: View, id: string, principal: Principal): Row | undefined {
-  const entry = view.nodes.byId.get(id);
-  return entry && nodeOf(entry, view, principal);
-}
 
 /** A user sees the requests of its tenants only; those of no tenant are for callers without a limit. */
 const requests: Collection = {
+  ...listOf("request"),
   name: "requests",
   about: "the node requests that are not answered yet, of Zuul and of everyone else",
   roles: EVERYBODY,
-  row: schemaOf(z, requestFields),
-  key: "id",
   filters: ["id", "state", "labels", "requestor", "tenant"],
-  rows: ({ known, principal }) =>
-    gather(known.view.requests.byId.values(), ({ record }) => requestOf(record, principal)),
-  one: ({ known, principal }, id) => {
-    const entry = known.view.requests.byId.get(id);
-    return entry && requestOf(entry.record, principal);
-  },
 };
 
 /** Leases that cannot be read are left out, since nobody's right to see them is known. */
 const leases: Collection = {
+  ...listOf("lease"),
   name: "leases",
   about: "the leases",
   roles: EVERYBODY,
-  row: schemaOf(z, leaseFields),
-  key: "id",
   filters: ["id", "state", "owner", "labels", "tenant"],
-  rows: ({ known, principal }) => gather(known.view.own.values(), (entry) => leaseOf(entry, principal)),
-  one: ({ known, principal }, id) => {
-    const lease = leaseIn(known.view, id, principal);
-    return lease && rowOf(leaseFields, lease);
-  },
 };
 
 /** A label, and who asks: counts are of what the caller sees, so two callers may get other numbers for one label. */
@@ -136,41 +110,39 @@ function waitingFor({ requests }: View, label: string, principal: Principal): nu
 
 /** A pool that two launchers serve has two rows: they may differ in labels and priority. */
 const pools: Collection = {
+  ...listOf("pool"),
   name: "pools",
   about: "the pools that launchers serve, each as often as launchers do",
   roles: READERS,
-  row: schemaOf(z, poolFields),
-  key: "id",
   filters: ["provider", "pool", "launcher", "labels", "state"],
-  rows: (call) => unscoped(call, ({ view }) => poolsIn(view).map((pool) => rowOf(poolFields, pool))),
 };
 
 /** Processes of Nodepool, too, as far as they register. */
 const members: Collection = {
+  ...listOf("member"),
   name: "members",
   about: "the launchers and builders that run",
   roles: READERS,
-  row: schemaOf(z, memberFields),
-  key: "id",
   filters: ["kind", "hostname", "state"],
-  rows: (call) =>
-    unscoped(call, ({ view }) =>
-      gather(view.components.values(), (entry) =>
-        entry.kind === "pool" ? undefined : rowOf(memberFields, entry),
-      ),
-    ),
 };
 
 /** One for each thing that members report or the tree has: what lists, pages, metrics and commands show. */
 const standings: Collection = {
+  ...listOf("standing"),
   name: "standings",
   about: "how each provider, host, label, image, launcher, builder and sliver machine stands, and why",
   roles: READERS,
-  row: schemaOf(z, standingFields),
-  key: "id",
   filters: ["id", "kind", "provider", "standing", "code"],
-  rows: (call) =>
-    unscoped(call, ({ view }) => view.standings.list().map((one) => rowOf(standingFields, one))),
+};
+
+/** Sums of builds and uploads; the lists of these have the single ones. */
+const images: Collection = {
+  ...listOf("image"),
+  name: "images",
+  about: "the diskimages that the tree knows",
+  roles: READERS,
+  key: "image",
+  filters: ["image"],
 };
 
 /** Read from the tree, as a token that was made a moment ago must be there. Never with the hash. */
@@ -218,6 +190,7 @@ const audit: Collection = {
 /** Lists and single items, made from the view in memory. */
 export const readRoutes: readonly Route[] = [
   ...[nodes, requests, leases, labels, pools, providers, standings],
+  images,
   ...imageLists,
   ...[members, tokens, audit],
 ].flatMap(routesOf);

@@ -1,19 +1,15 @@
-import { decodeNode, decodeRequest, leasePath, type Standing } from "@nodeyard/model";
 import { type Clock, messageOf, type Timer } from "@nodeyard/runtime";
 import type { Log } from "@nodeyard/telemetry";
-import type { ComponentEntry, NodeEntry, OwnEntry, RequestEntry, View } from "@nodeyard/view";
+import type { NodeEntry, View } from "@nodeyard/view";
 import type { EventFile } from "../edge/event-file.ts";
-import { type Change, type Entry, everything, type ImageEntry, KINDS, type Kind, keyOf } from "./changes.ts";
-import { imageOf } from "./rows.ts";
+import { type Change, everything, keyOf } from "./changes.ts";
+import { type Entry, KIND_NAMES, KINDS, type Kind, type Stored } from "./kinds.ts";
 
 /** A change, or whether the view sees the whole tree from here on. */
 export type Kept = Change | { readonly complete: boolean };
 
 /** A process that numbered changes, by its name, and the number of its first one. */
 export type Boot = readonly [name: string, from: number];
-
-/** The JSON of an entry. */
-type Stored = Readonly<Record<string, unknown>>;
 
 /** A change, or a thing at the beginning of a segment; without `e` the thing is gone. */
 interface Line {
@@ -109,11 +105,11 @@ export class StoredChanges {
     this.#past = undefined;
     if (gone === undefined) return;
     const { view } = this.#outside;
-    for (const now of everything(view, new Set(KINDS))) {
+    for (const now of everything(view, new Set(KIND_NAMES))) {
       const was = gone.get(keyOf(now));
       gone.delete(keyOf(now));
       if (was === undefined) yield now;
-      else if (JSON.stringify(was.stored) !== JSON.stringify(storedOf(now, view)))
+      else if (JSON.stringify(was.stored) !== JSON.stringify(KINDS[now.kind].stored(now.after!, view)))
         yield { ...now, before: formerly(was) };
     }
     // What it went through before it was removed is not known.
@@ -155,7 +151,7 @@ export class StoredChanges {
   #begin(): void {
     const { view } = this.#outside;
     this.#count = 0;
-    const things = [...everything(view, new Set(KINDS))].map((one) => JSON.stringify(lineOf(one, view)));
+    const things = [...everything(view, new Set(KIND_NAMES))].map((one) => JSON.stringify(lineOf(one, view)));
     const head: Head = { first: this.#next, things: things.length, boots: this.boots };
     this.#try(() => this.#file.begin([JSON.stringify(head), ...things]));
   }
@@ -212,7 +208,7 @@ function changeFrom({ k: kind, i: id, e }: Line, things: Map<string, Thing>): Ch
     return { kind, id, before, after: undefined };
   }
   const stored = { ...was?.stored, ...e };
-  const change = { kind, id, before, after: entryOf(kind, id, stored) };
+  const change = { kind, id, before, after: KINDS[kind].restored(id, stored) };
   things.set(key, { change, stored });
   return change;
 }
@@ -226,61 +222,9 @@ function formerly(was: Thing | undefined): Entry | undefined {
 /** The line of a change. A key that is undefined is left out of the JSON, and stays as it was when it is read. */
 function lineOf(change: Change, view: View): Line {
   const { kind, id, before, after } = change;
-  const stored = storedOf(change, view);
+  const stored = after && KINDS[kind].stored(after, view);
   if (stored === undefined) return { k: kind, i: id };
   // Most changes of a node are those of its lock, and its record is long.
   const isSame = kind === "node" && (before as NodeEntry | undefined)?.record === (after as NodeEntry).record;
   return { k: kind, i: id, e: isSame ? { ...stored, s: undefined } : stored };
-}
-
-/**
- * The JSON of a thing: records as the tree has them, so that a later release decodes them as it decodes the tree. Undefined: it
- * is gone.
- */
-function storedOf({ kind, after }: Change, view: View): Stored | undefined {
-  if (after === undefined) return undefined;
-  switch (kind) {
-    case "node": {
-      const { version, contenders, record } = after as NodeEntry;
-      return { v: version, c: contenders, s: record.source.text };
-    }
-    case "request": {
-      const { version, record } = after as RequestEntry;
-      return { v: version, s: record.source.text };
-    }
-    case "lease": {
-      const { version, created, data } = after as OwnEntry;
-      return { v: version, at: created, s: Buffer.from(data).toString() };
-    }
-    case "standing":
-      return { s: after as Standing };
-    case "image":
-      return imageOf(view, (after as ImageEntry).image);
-    case "pool":
-    case "member": {
-      const { version, record } = after as ComponentEntry;
-      return { v: version, kind: (after as ComponentEntry).kind, s: record };
-    }
-  }
-}
-
-/** The opposite of `storedOf`. Throws RecordError for a record that this release cannot read: then the file counts as damaged. */
-function entryOf(kind: Kind, id: string, stored: Stored): Entry {
-  const version = stored.v as number;
-  const data = () => Buffer.from(stored.s as string);
-  switch (kind) {
-    case "node":
-      return { id, version, contenders: stored.c as readonly string[], record: decodeNode(id, data()) };
-    case "request":
-      return { id, version, record: decodeRequest(id, data()) };
-    case "lease":
-      return { path: leasePath(id), version, created: stored.at as number, data: data() };
-    case "standing":
-      return stored.s as Standing;
-    case "image":
-      return { image: id };
-    case "pool":
-    case "member":
-      return { key: id, kind: stored.kind as string, version, record: stored.s as ComponentEntry["record"] };
-  }
 }

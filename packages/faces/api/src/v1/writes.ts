@@ -15,11 +15,10 @@ import {
 import { accessFields, leaseFields, nodeFields, rowOf, schemaOf } from "@nodeyard/operations/listing";
 import { defined, hexId } from "@nodeyard/runtime";
 import { z } from "zod";
+import { leaseIn, rowIn } from "./kinds.ts";
 import { mayChange, type Principal, seesLabel, seesTenant } from "./principal.ts";
 import { ApiError, notFound } from "./problems.ts";
-import { nodeIn } from "./reads.ts";
 import { ADMINS, type Call, EVERYBODY, LEASERS, OPERATORS, type Route, route } from "./route.ts";
-import { leaseIn } from "./rows.ts";
 
 /** The longest time that a lease, a hold or a token may be made for: more is a mistake in the unit. */
 const YEAR_SECONDS = 365 * 86_400;
@@ -185,7 +184,7 @@ const leaseRoutes: readonly Route[] = [
 
 /** The node after a change, from the view, which may not have the change yet; not found when a launcher has deleted it in between. */
 function changedNode({ known, principal, params }: Call<{ readonly id: string }>) {
-  const row = nodeIn(known.view, params.id, principal);
+  const row = rowIn(known.view, "node", params.id, principal);
   if (row === undefined) throw notFound(`node ${params.id}`);
   return row;
 }

@@ -4,8 +4,8 @@ import type { View, ViewEvent } from "@nodeyard/view";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { NodeTable } from "../../../../pool/view/src/node-table.ts";
-import { KINDS } from "../../src/v1/changes.ts";
 import { EventHub, type Follower } from "../../src/v1/event-hub.ts";
+import { KIND_NAMES } from "../../src/v1/kinds.ts";
 import { BY_SOCKET, principalOf } from "../../src/v1/principal.ts";
 
 /** A view of nodes alone. */
@@ -49,7 +49,7 @@ function slowClient(follow: (follower: Follower) => void, from?: string, newestO
   let resume: (() => void) | undefined;
   follow({
     principal: principalOf(BY_SOCKET),
-    kinds: new Set(KINDS),
+    kinds: new Set(KIND_NAMES),
     filters: [],
     brief: false,
     newestOnly,

@@ -10,8 +10,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { NodeTable } from "../../../../pool/view/src/node-table.ts";
 import { RequestTable } from "../../../../pool/view/src/request-table.ts";
 import { EVENTS, EventFile } from "../../src/edge/event-file.ts";
-import { KINDS } from "../../src/v1/changes.ts";
 import { EventHub } from "../../src/v1/event-hub.ts";
+import { KIND_NAMES } from "../../src/v1/kinds.ts";
 import { BY_SOCKET, principalOf } from "../../src/v1/principal.ts";
 
 let folder: string;
@@ -86,7 +86,7 @@ function world(seed = 1) {
       const state = { gaps: 0, last: last ?? "" };
       hub.follow({
         principal: principalOf(BY_SOCKET),
-        kinds: new Set(KINDS),
+        kinds: new Set(KIND_NAMES),
         filters: [],
         brief: false,
         newestOnly: false,
