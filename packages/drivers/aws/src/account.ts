@@ -26,6 +26,8 @@ const PAGE = 1_000;
 /** Hosts and volumes change together with instances and are rarely read, so their lists may be this old. */
 const FRESH_MS = 5_000;
 const STALE_MS = 30_000;
+/** Milliseconds after which a new instance must be listed (EC2 API Reference, "Eventual consistency"). */
+const LISTED_MS = 60_000;
 
 /** Options of `AwsAccount`. */
 export interface AccountOptions {
@@ -67,6 +69,7 @@ export class AwsAccount implements Account {
     this.instances = new ListWatch<Instance>({
       clock,
       what: "list of instances",
+      settledMs: LISTED_MS,
       // EC2 cannot list changes only, so each listing is complete.
       list: async (signal) => {
         const listed = await listInstances(aws, signal);

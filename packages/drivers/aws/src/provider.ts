@@ -20,7 +20,7 @@ import { hasEnded } from "./machines/instances.ts";
 import { assertStays, isInterrupted, takeNotice } from "./machines/interruptions.ts";
 import { type Parts, partsOf } from "./machines/parts.ts";
 import { machineType } from "./machines/run-body.ts";
-import { createMachine, removeMachine } from "./machines/steps.ts";
+import { instanceSteps } from "./machines/steps.ts";
 import { followNotices, type Notice } from "./notices.ts";
 import { labelAmounts, labelCodes } from "./quota/amounts.ts";
 
@@ -58,8 +58,7 @@ export function awsProvider(
         console: { read: (tag, step) => consoleOf(parts, tag, step) },
         images: awsImageStore(uploads),
       },
-      create: (order, step) => createMachine(parts, order, step),
-      remove: (tag, step) => removeMachine(parts, tag, step),
+      ...instanceSteps(parts),
       async find(tag, signal, stored = null) {
         const found = await parts.instances.find(tag, stored, signal);
         if (found?.InstanceId === undefined || hasEnded(found)) return undefined;

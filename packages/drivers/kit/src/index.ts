@@ -41,6 +41,7 @@ export { RateLimiter, type RateLimiterOptions } from "./limits/rate-limiter.ts";
 export * from "./limits/renewed-value.ts";
 export * from "./limits/shared-accounts.ts";
 export * from "./limits/shared-value.ts";
+export * from "./machine-steps.ts";
 export * from "./node-machines.ts";
 export type * from "./offers.ts";
 export * from "./place.ts";

@@ -1,17 +1,37 @@
 import { abortable, type Clock, deadline } from "@nodeyard/runtime";
 import { DriverError, LostMetadata } from "./errors.ts";
 import type { ListWatch } from "./limits/list-watch.ts";
-import { isOlder, type Metadata, sameNode, type Tag, tagKey, tagOf } from "./tags.ts";
+import { type ExternalId, isOlder, type Metadata, sameNode, type Tag, tagKey, tagOf } from "./tags.ts";
 
 /** Nodes whose calls were all made by this process. For these a slightly older list is complete. */
 const MOST_KNOWN = 10_000;
+/** A machine that still runs this long after its deletion was requested has not heard of it, milliseconds. */
+const UNHEARD_MS = 10_000;
 
-/** How the machines of a cloud's nodes are listed and read. */
+/** How the machines of a cloud's nodes are listed, read, judged and deleted. */
 export interface NodeMachinesOptions<T> {
   readonly clock: Clock;
-  readonly watch: Pick<ListWatch<T>, "all">;
+  readonly watch: Pick<ListWatch<T>, "all" | "wait">;
+  /** What a machine is called in steps and messages: "server", "instance". */
+  readonly what: string;
+  readonly idOf: (machine: T) => string;
+  /** The machine's id in an external id of this or an older version; undefined for an unknown form. */
+  readonly idIn: (externalId: ExternalId | null) => string | undefined;
   /** The metadata of a machine, which hold the tag of its node. */
   readonly metadataOf: (machine: T) => Metadata;
+  readonly isUp: (machine: T) => boolean;
+  /** Whether a machine that is being made will not come up any more. It is deleted before another one is made for its tag. */
+  readonly hasFailed: (machine: T) => boolean;
+  /** Why it has failed. `place` begins the message. */
+  readonly failure: (machine: T, place: string, signal: AbortSignal) => DriverError | Promise<DriverError>;
+  /** Requests a deletion. It has begun when this resolves. A machine that is gone is no error. */
+  readonly delete: (id: string, signal: AbortSignal) => Promise<void>;
+  /** Whether a deletion has begun, or has ended, of a machine that is still listed. */
+  readonly isLeaving: (machine: T) => boolean;
+  /** Waits for the end of a deletion, in place of `NodeMachines.gone`, where a cloud needs more care. */
+  readonly gone?: (id: string, place: string, signal: AbortSignal, seen: T | undefined) => Promise<void>;
+  /** Whether an id needs no read of its own, as this process deleted its machine. Default: none. */
+  readonly isDeleted?: (id: string) => boolean;
   /** A machine that will not run again: another one with the same tag comes before it. Default: there are none. */
   readonly hasEnded?: (machine: T) => boolean;
   /**
@@ -30,28 +50,28 @@ export interface NodeMachinesOptions<T> {
   readonly closed: AbortSignal;
 }
 
-/** The machines of nodes in a cloud whose machines carry metadata: made once per node, found by id or by tag. */
+/**
+ * The machines of nodes in a cloud whose machines carry metadata: made once per node, found by id or by tag, awaited by the shared listing,
+ * deleted until they are gone. Errors are the cloud's, and DriverErrors.
+ */
 export class NodeMachines<T> {
-  readonly #options: NodeMachinesOptions<T>;
+  readonly cloud: NodeMachinesOptions<T>;
   readonly #creating = new Map<string, Promise<unknown>>();
   /** The machine that this process made for a tag. Null: it only looked for one. */
   readonly #known = new Map<string, string | null>();
 
-  constructor(options: NodeMachinesOptions<T>) {
-    this.#options = options;
+  constructor(cloud: NodeMachinesOptions<T>) {
+    this.cloud = cloud;
   }
 
   /**
-   * The tag's machine in any state: by `stored`, the id in the node's record, if that machine has the tag, otherwise by the tag. `isGone`:
-   * whether an id needs no read of its own. Rejects when the machine of the stored id exists, and nothing says whose it is any more.
+   * The tag's machine in any state: by the id in the node's record, if that machine has the tag, otherwise by the tag. Waits for a create
+   * of this process that is still in progress for the tag. Rejects when the machine of the record exists, and nothing says whose it is any
+   * more.
    */
-  async existing(
-    tag: Tag,
-    stored: string | undefined,
-    signal: AbortSignal,
-    isGone: (id: string) => boolean = () => false,
-  ): Promise<T | undefined> {
-    const { watch, read } = this.#options;
+  async existing(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<T | undefined> {
+    const { watch, read, idIn, isDeleted = () => false } = this.cloud;
+    const stored = idIn(externalId);
     const key = tagKey(tag);
     // A create whose caller gave up still makes its machine, which can be found only after the call has ended.
     await abortable(this.#creating.get(key)?.catch(() => {}) ?? Promise.resolve(), signal);
@@ -62,7 +82,7 @@ export class NodeMachines<T> {
     // Without a stored id and without earlier calls for the tag there can be no newer machine, so a recent list is enough.
     if (found !== undefined || (known === undefined && before === undefined)) return found;
     const fresh = this.#pick(await watch.all(signal, true), tag, known);
-    if (fresh !== undefined || known === undefined || isGone(known)) return fresh;
+    if (fresh !== undefined || known === undefined || isDeleted(known)) return fresh;
     const single = await read(known, signal);
     if (single === undefined) return undefined;
     const own = this.#pick(new Map([[known, single]]), tag, known);
@@ -71,9 +91,10 @@ export class NodeMachines<T> {
     return own;
   }
 
-  /** The tag's machine in a listing that begins after this call, or by the stored id, unless that is another node's. */
-  async find(tag: Tag, signal: AbortSignal, stored?: string): Promise<T | undefined> {
-    const { watch, read } = this.#options;
+  /** The tag's machine in a listing that begins after this call, or by the record's id, unless that is another node's. */
+  async find(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<T | undefined> {
+    const { watch, read, idIn } = this.cloud;
+    const stored = idIn(externalId);
     const found = this.#pick(await watch.all(signal, true), tag, stored);
     if (found !== undefined || stored === undefined) return found;
     const single = await read(stored, signal);
@@ -83,7 +104,7 @@ export class NodeMachines<T> {
 
   /** Whether a machine that may be used says nothing of its node. */
   #isLost(machine: T): boolean {
-    const { metadataOf, hasEnded = () => false } = this.#options;
+    const { metadataOf, hasEnded = () => false } = this.cloud;
     return tagOf(metadataOf(machine)) === null && !hasEnded(machine);
   }
 
@@ -93,7 +114,7 @@ export class NodeMachines<T> {
    */
   create(tag: Tag, make: (signal: AbortSignal) => Promise<string>, signal: AbortSignal): Promise<string> {
     signal.throwIfAborted();
-    const { clock, createMs, closed } = this.#options;
+    const { clock, createMs, closed } = this.cloud;
     this.#remember(tag, this.#known.get(tagKey(tag)) ?? null);
     // Not "timeout": the machine, and so its image, has not been heard of at all.
     const late = () => new DriverError("transient", `node ${tag.nodeId}: no answer within ${createMs} ms`);
@@ -112,6 +133,55 @@ export class NodeMachines<T> {
     return abortable(creating, signal);
   }
 
+  /**
+   * The machine once it is up. Rejects with why it failed, and with "not-found" when a listing would show it if it existed. Failed listings
+   * only cause a delay; the signal is the limit.
+   */
+  async up(id: string, place: string, signal: AbortSignal): Promise<T> {
+    const { watch, what, isUp, hasFailed, failure } = this.cloud;
+    const machine = await watch.wait(
+      "active",
+      id,
+      ({ item, sure }) => {
+        if (item !== undefined) return isUp(item) || hasFailed(item) ? item : undefined;
+        if (!sure) return undefined;
+        throw new DriverError("not-found", `${place}: ${what} ${id} was deleted while it was being made`);
+      },
+      signal,
+    );
+    if (hasFailed(machine)) throw await failure(machine, place, signal);
+    return machine;
+  }
+
+  /** Requests a deletion; `gone` waits for its end. */
+  delete(id: string, signal: AbortSignal): Promise<void> {
+    return this.cloud.delete(id, signal);
+  }
+
+  /**
+   * Resolves when a complete listing lacks the machine. One that has not heard of its deletion is deleted again: the cloud may have answered
+   * once that it does not know it. `seen`: the machine before the deletion. The signal is the only limit.
+   */
+  async gone(id: string, place: string, signal: AbortSignal, seen?: T): Promise<void> {
+    const { clock, watch, isLeaving, gone } = this.cloud;
+    if (gone !== undefined) return gone(id, place, signal, seen);
+    for (;;) {
+      const asked = clock.monotonic();
+      const isUnheard = (item: T) => !isLeaving(item) && clock.monotonic() - asked > UNHEARD_MS;
+      const end = await watch.wait(
+        "gone",
+        id,
+        ({ item, whole, departed }) => {
+          if (departed || item === undefined) return whole || departed ? "gone" : undefined;
+          return isUnheard(item) ? "unheard" : undefined;
+        },
+        signal,
+      );
+      if (end === "gone") return;
+      await this.delete(id, signal);
+    }
+  }
+
   /** To be called when the node is deleted. Node ids are not reused, except in another tree by another process. */
   forget(tag: Tag): void {
     this.#known.delete(tagKey(tag));
@@ -123,7 +193,7 @@ export class NodeMachines<T> {
   }
 
   #pick(listed: ReadonlyMap<string, T>, tag: Tag, id: string | undefined): T | undefined {
-    const { metadataOf, hasEnded = () => false, isProven = () => false } = this.#options;
+    const { metadataOf, hasEnded = () => false, isProven = () => false } = this.cloud;
     const isOwn = (machine: T) => sameNode(tagOf(metadataOf(machine)), tag);
     const named = id === undefined ? undefined : listed.get(id);
     if (named !== undefined && (isOwn(named) || isProven(named, tag) || isOlder(metadataOf(named), tag)))

@@ -1,6 +1,13 @@
 import { VirtualClock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
-import { type Metadata, machineMetadata, NodeMachines, SharedValues, type Tag } from "../src/index.ts";
+import {
+  DriverError,
+  type Metadata,
+  machineMetadata,
+  NodeMachines,
+  SharedValues,
+  type Tag,
+} from "../src/index.ts";
 
 interface Machine {
   readonly id: string;
@@ -17,6 +24,7 @@ function cloud() {
   const clock = new VirtualClock();
   const [all, listed] = [new Map<string, Machine>(), new Map<string, Machine>()];
   const calls: string[] = [];
+  const deleted = new Set<string>();
   const closed = new AbortController();
   const machines = new NodeMachines<Machine>({
     clock,
@@ -25,7 +33,17 @@ function cloud() {
         calls.push(now ? "list now" : "list");
         return listed;
       },
+      wait: () => new Promise(() => {}),
     },
+    what: "machine",
+    idOf: ({ id }) => id,
+    idIn: (id) => (typeof id === "string" ? id : undefined),
+    isUp: ({ ended }) => ended !== true,
+    hasFailed: ({ ended }) => ended === true,
+    failure: () => new DriverError("transient", "it ended"),
+    isLeaving: ({ ended }) => ended === true,
+    isDeleted: (id) => deleted.has(id),
+    delete: async (id) => void deleted.add(id),
     metadataOf: ({ metadata }) => metadata,
     hasEnded: ({ ended }) => ended === true,
     read: async (id) => {
@@ -47,15 +65,16 @@ function cloud() {
 describe("the machine of a node", () => {
   test("of a new tag needs one recent list; after a call of ours a fresh one, and a read of what lists do not show yet", async () => {
     const { machines, make, asked } = cloud();
-    expect(await machines.existing(ONE, undefined, signal)).toBeUndefined();
+    expect(await machines.existing(ONE, null, signal)).toBeUndefined();
     expect(asked()).toEqual(["list"]);
     expect(await machines.create(ONE, async () => make("a").id, signal)).toBe("a");
-    expect(await machines.existing(ONE, undefined, signal)).toMatchObject({ id: "a" });
+    expect(await machines.existing(ONE, null, signal)).toMatchObject({ id: "a" });
     expect(asked()).toEqual(["list", "list now", "read a"]);
-    expect(await machines.existing(ONE, undefined, signal, () => true)).toBeUndefined();
+    await machines.delete("a", signal);
+    expect(await machines.existing(ONE, null, signal)).toBeUndefined();
     expect(asked()).toEqual(["list", "list now"]);
     machines.forget(ONE);
-    expect(await machines.existing(ONE, undefined, signal)).toBeUndefined();
+    expect(await machines.existing(ONE, null, signal)).toBeUndefined();
     expect(asked()).toEqual(["list"]);
   });
 
@@ -64,9 +83,9 @@ describe("the machine of a node", () => {
     listed.set("theirs", make("theirs", tag("0000000002")));
     expect(await machines.existing(ONE, "theirs", signal)).toBeUndefined();
     listed.set("old", make("old", ONE, { ended: true }));
-    expect(await machines.find(ONE, signal)).toMatchObject({ id: "old" });
+    expect(await machines.find(ONE, null, signal)).toMatchObject({ id: "old" });
     listed.set("new", make("new"));
-    expect(await machines.find(ONE, signal)).toMatchObject({ id: "new" });
+    expect(await machines.find(ONE, null, signal)).toMatchObject({ id: "new" });
     expect(await machines.existing(ONE, "old", signal)).toMatchObject({ id: "old" });
   });
 
@@ -76,7 +95,7 @@ describe("the machine of a node", () => {
     const creating = machines.create(ONE, () => answer.promise, gaveUp.signal);
     gaveUp.abort(new Error("gave up"));
     await expect(creating).rejects.toThrow("gave up");
-    const found = machines.existing(ONE, undefined, signal);
+    const found = machines.existing(ONE, null, signal);
     make("a");
     answer.resolve("a");
     expect(await found).toMatchObject({ id: "a" });

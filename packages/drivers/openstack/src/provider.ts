@@ -19,7 +19,7 @@ import type { Lookups } from "./lookups/lookups.ts";
 import { networksFor } from "./machines/addresses.ts";
 import { type Parts, partsOf } from "./machines/parts.ts";
 import { idOf } from "./machines/servers.ts";
-import { createMachine, reachOf, removeMachine } from "./machines/steps.ts";
+import { reachOf, serverSteps } from "./machines/steps.ts";
 
 /** Lines of a console that are read. */
 const CONSOLE_LINES = 200;
@@ -48,8 +48,7 @@ export function openstackProvider(
         console: { read: (tag, step) => consoleOf(parts, tag, step) },
         images: glanceStore({ glance, cloud, clock, openFile, uploadMs: config.own.imageUploadTimeoutMs }),
       },
-      create: (order, step) => createMachine(parts, order, step),
-      remove: (tag, step) => removeMachine(parts, tag, step),
+      ...serverSteps(parts),
       find: async (tag, signal, stored = null) => (await servers.find(tag, stored, signal))?.id,
       async list(signal) {
         // Servers are listed last, so that parts of a server that is created meanwhile find their server in the list.

@@ -2,10 +2,10 @@ import type { Instance, RunInstancesRequest } from "@aws-sdk/client-ec2";
 import {
   abortable,
   type Clock,
+  type CreateOrder,
   DriverError,
   type ExternalId,
   NodeMachines,
-  type Tag,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
 import { codeOf } from "../client/index.ts";
@@ -14,10 +14,6 @@ import { clientToken, metadataOf } from "../tags.ts";
 
 /** Time limit of a create that goes on after its caller gave up, with its wait at the rate limit, milliseconds. */
 const CREATE_MS = 900_000;
-/** Milliseconds after which a new instance must be listed (EC2 API Reference, "Eventual consistency"). */
-const LISTED_MS = 60_000;
-/** Milliseconds after which an instance whose termination was requested must not be running any more. */
-const UNHEARD_MS = 10_000;
 /** Client tokens that are tried for one node. Each may name a machine that has been terminated. */
 const MOST_SERIALS = 10;
 /** Most ids in `#removed`. Beyond that all are forgotten: a launch that gets one of these machines back fails, and is tried again. */
@@ -49,19 +45,18 @@ export function hasEnded({ State }: Instance): boolean {
   return State?.Name !== "pending" && State?.Name !== "running";
 }
 
-/** Instances of nodes: made once per node, found by id or tag, deleted until they are terminated. */
-export class Instances {
+/** Instances of nodes, and what this process knows of them beyond the list of the account. */
+export class Instances extends NodeMachines<Instance> {
   readonly #account: AwsAccount;
-  readonly #clock: Clock;
-  readonly #machines: NodeMachines<Instance>;
   /** Instances that this process deleted. A client token may still name one of them, and none of them needs a read of its own. */
-  readonly #removed = new Set<string>();
+  readonly #removed: Set<string>;
 
   constructor(account: AwsAccount, clock: Clock, closed: AbortSignal) {
-    this.#account = account;
-    this.#clock = clock;
-    this.#machines = new NodeMachines({
-      ...{ clock, closed, createMs: CREATE_MS, watch: account.instances, hasEnded },
+    const removed = new Set<string>();
+    super({
+      ...{ clock, closed, createMs: CREATE_MS, watch: account.instances, what: "instance", hasEnded },
+      idOf: ({ InstanceId }) => InstanceId ?? "",
+      idIn: (externalId) => idsOf(externalId).instance,
       metadataOf: ({ Tags }) => metadataOf(Tags),
       isProven: ({ ClientToken }, tag) =>
         SERIALS.some((serial) => clientToken(tag, "instance", serial) === ClientToken),
@@ -69,112 +64,49 @@ export class Instances {
         const found = await this.single(id, signal);
         return found?.State?.Name === "terminated" ? undefined : found;
       },
+      isUp: ({ State }) => State?.Name === "running",
+      hasFailed: hasEnded,
+      failure: endedError,
+      isLeaving: hasEnded,
+      isDeleted: (id) => removed.has(id),
+      delete: async (id, signal) => {
+        if (removed.size >= MOST_REMOVED) removed.clear();
+        removed.add(id);
+        try {
+          await abortable(account.terminations.add(id), signal);
+        } catch (error) {
+          if (!codeOf(error).startsWith("InvalidInstanceID")) throw error;
+        }
+      },
     });
-  }
-
-  /** The tag's instance, if there is one: by the stored id if that instance has the tag, otherwise by tag. */
-  existing(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<Instance | undefined> {
-    return this.#machines.existing(tag, idsOf(externalId).instance, signal, (id) => this.#removed.has(id));
-  }
-
-  /** The tag's instance in a listing that begins after this call, or by the stored id. */
-  find(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<Instance | undefined> {
-    return this.#machines.find(tag, signal, idsOf(externalId).instance);
+    this.#account = account;
+    this.#removed = removed;
   }
 
   /**
-   * The id of a new machine, or of the machine that an earlier call made whose answer was lost: EC2 recognizes the client token. The call
-   * goes on when the caller gives up.
+   * Launches with one client token after the other, until one names a machine that was not deleted here. A machine that an earlier call made
+   * whose answer was lost is found by its token. The call goes on when the caller gives up.
    */
-  create(
-    tag: Tag,
-    attempt: number,
+  launch(
+    { tag, attempt }: Pick<CreateOrder, "tag" | "attempt">,
     launch: (token: string, signal: AbortSignal) => Promise<string>,
     signal: AbortSignal,
   ): Promise<string> {
-    return this.#machines.create(
-      tag,
-      (until) => this.#create(tag, attempt, (token) => launch(token, until)),
-      signal,
-    );
-  }
-
-  /** Launches with one client token after the other, until one names a machine that was not deleted here. */
-  async #create(tag: Tag, attempt: number, launch: (token: string) => Promise<string>): Promise<string> {
-    for (let serial = attempt; serial < attempt + MOST_SERIALS; serial++) {
-      try {
-        const id = await launch(clientToken(tag, "instance", serial));
-        // EC2 remembers a token and its machine for a day, also when the machine was terminated.
-        if (!this.#removed.has(id)) return id;
-      } catch (error) {
-        // An earlier launch of this node used the token with other parameters and may have made a machine. The next search by tag finds it.
-        if (codeOf(error) !== "IdempotentParameterMismatch") throw error;
-      }
-    }
-    throw new DriverError(
-      "transient",
-      `node ${tag.nodeId}: each of ${MOST_SERIALS} client tokens names a machine that is gone`,
-    );
-  }
-
-  /**
-   * The instance when it runs. Rejects with the reason when it ended instead, with "not-found" when a complete listing lacks it
-   * after LISTED_MS.
-   */
-  async running(id: string, place: string, signal: AbortSignal): Promise<Instance> {
-    const started = this.#clock.monotonic();
-    return this.#account.instances.wait(
-      "active",
-      id,
-      ({ item, whole }) => {
-        if (item === undefined) {
-          if (!whole || this.#clock.monotonic() - started < LISTED_MS) return undefined;
-          throw new DriverError("not-found", `${place}: instance ${id} was deleted while it was being made`);
+    const make = async (until: AbortSignal) => {
+      for (let serial = attempt; serial < attempt + MOST_SERIALS; serial++) {
+        try {
+          const id = await launch(clientToken(tag, "instance", serial), until);
+          // EC2 remembers a token and its machine for a day, also when the machine was terminated.
+          if (!this.#removed.has(id)) return id;
+        } catch (error) {
+          // An earlier launch of this node used the token with other parameters and may have made a machine. The next search by tag finds it.
+          if (codeOf(error) !== "IdempotentParameterMismatch") throw error;
         }
-        if (!hasEnded(item)) return item.State?.Name === "running" ? item : undefined;
-        throw endedError(item, place);
-      },
-      signal,
-    );
-  }
-
-  /** Requests the termination; it has been accepted when this resolves. An instance that EC2 does not know is no error. May be repeated. */
-  async delete(id: string, signal: AbortSignal): Promise<void> {
-    if (this.#removed.size >= MOST_REMOVED) this.#removed.clear();
-    this.#removed.add(id);
-    try {
-      await abortable(this.#account.terminations.add(id), signal);
-    } catch (error) {
-      if (!codeOf(error).startsWith("InvalidInstanceID")) throw error;
-    }
-  }
-
-  /**
-   * Resolves when the instance is terminated or no longer listed. The caller's signal is the limit. An instance that still runs some seconds
-   * after the request is terminated again: EC2 may have answered once that it does not know it.
-   */
-  async gone(id: string, signal: AbortSignal): Promise<void> {
-    for (;;) {
-      const asked = this.#clock.monotonic();
-      const isUntouched = (item: Instance) => !hasEnded(item) && this.#clock.monotonic() - asked > UNHEARD_MS;
-      const end = await this.#account.instances.wait(
-        "gone",
-        id,
-        ({ item, whole }) => {
-          if (item === undefined) return whole ? "gone" : undefined;
-          if (item.State?.Name === "terminated") return "gone";
-          return isUntouched(item) ? "untouched" : undefined;
-        },
-        signal,
-      );
-      if (end === "gone") return;
-      await this.delete(id, signal);
-    }
-  }
-
-  /** To be called when the node is deleted. Its tag is not used again. */
-  forget(tag: Tag): void {
-    this.#machines.forget(tag);
+      }
+      const why = `each of ${MOST_SERIALS} client tokens names a machine that is gone`;
+      throw new DriverError("transient", `node ${tag.nodeId}: ${why}`);
+    };
+    return this.create(tag, make, signal);
   }
 
   /** Reads one instance. EC2 still describes a terminated one for an hour. Undefined: EC2 does not know it. */

@@ -1,105 +1,66 @@
 import type { Instance } from "@aws-sdk/client-ec2";
 import {
+  CALL_MS,
   type CreateOrder,
   DriverError,
   type ExternalId,
+  GONE_MS,
   type LabelConfig,
   type Machine,
-  type Step,
-  type StepContext,
+  machineSteps,
   type Tag,
 } from "@nodeyard/driver";
 import type { AwsLabelOwn, AwsPoolOwn } from "../config.ts";
 import { labelAmounts, listedAmounts } from "../quota/amounts.ts";
 import { runFleet } from "./fleet.ts";
-import { hasEnded, idsOf, type MachineIds, runInstance } from "./instances.ts";
+import { idsOf, runInstance } from "./instances.ts";
 import { interruptionOf } from "./interruptions.ts";
 import type { Parts } from "./parts.ts";
 import { machineType, type Resolved, runBody, tagsOf } from "./run-body.ts";
 
-/** Milliseconds for one call, with its wait for the rate limit. */
-const CALL_MS = 120_000;
-/** Milliseconds for EC2 to end a machine. */
-const GONE_MS = 600_000;
-
 /**
- * Makes the machine of an order, see `Provider.create`. Steps: find, discard (only a machine that has ended), host and host-wait
- * (dedicated hosts only), instance, wait. A continued launch goes on with the host or instance that it finds.
+ * `Provider.create` and `Provider.remove` of instances. Beside the kit's steps a launch has host and host-wait (dedicated hosts only), and a
+ * removal tell (for a machine that EC2 has taken back) and host, last: EC2 does not release one with an instance.
  */
-export async function* createMachine(
-  parts: Parts,
-  order: CreateOrder,
-  { signal, externalId }: StepContext,
-): AsyncGenerator<Step, Machine, void> {
+export function instanceSteps(parts: Parts): ReturnType<typeof machineSteps<Instance>> {
   const { instances, hosts, config } = parts;
-  const { own } = order.label as LabelConfig<AwsLabelOwn>;
-  const place = `${config.name}: node ${order.tag.nodeId}`;
-  let stored = externalId;
-  // Ids are saved only when they are new: each save is a commit to the tree.
-  const saving = (ids: MachineIds) => {
-    const save = sameIds(stored, ids) ? {} : { save: { externalId: { ...ids } } };
-    stored = { ...ids };
-    return save;
-  };
-  // An interrupted attempt may have made the machine already. One that has ended cannot be used, and its tag must be free again.
-  yield { step: "find", deadlineMs: CALL_MS };
-  let found = await instances.existing(order.tag, externalId, signal);
-  if (found !== undefined && hasEnded(found)) {
-    yield { step: "discard", deadlineMs: GONE_MS };
-    await instances.delete(found.InstanceId!, signal);
-    await instances.gone(found.InstanceId!, signal);
-    found = undefined;
-  }
-  let host = found?.Placement?.HostId ?? null;
-  if (own.dedicatedHost && found === undefined) {
-    // A launcher that died between host and instance left a host, which is paid for by the hour.
-    host = (await hosts.existing(order.tag, idsOf(externalId).host, signal)) ?? null;
-    if (host === null) {
-      yield { step: "host", deadlineMs: config.launchTimeoutMs };
-      host = await hosts.allocate(order, order.az, tagsOf(order, parts.log), signal);
-    }
-    // The host is saved before the instance is made: it costs money from now on.
-    yield { step: "host-wait", deadlineMs: config.launchTimeoutMs, ...saving({ host }) };
-    await hosts.available(host, place, signal);
-  }
-  const onHost = host === null ? {} : { host };
-  let id = found?.InstanceId;
-  if (id === undefined) {
-    // The step may take as long as the whole launch: most of that time it waits at the rate limit.
-    yield { step: "instance", deadlineMs: config.launchTimeoutMs };
-    id = await makeInstance(parts, order, host, signal);
-  }
-  yield { step: "wait", deadlineMs: config.launchTimeoutMs, ...saving({ ...onHost, instance: id }) };
-  const running = await instances.running(id, place, signal);
-  return describeMachine(parts, order, running, { ...onHost, instance: id }, signal);
-}
-
-/** Removes the machine of a tag, see `Provider.remove`. The host goes last: EC2 does not release one with an instance. */
-export async function* removeMachine(
-  parts: Parts,
-  tag: Tag,
-  { signal, externalId }: StepContext,
-): AsyncGenerator<Step, void, void> {
-  const { instances, hosts } = parts;
-  yield { step: "find", deadlineMs: CALL_MS };
-  const found = await instances.existing(tag, externalId, signal);
-  // Before the deletion, which EC2 would then name as the reason why the machine ended.
-  const remark = await interruptionOf(parts, found, { signal, externalId });
-  if (remark !== undefined) yield { step: "tell", deadlineMs: CALL_MS, remark };
-  if (found?.InstanceId !== undefined) {
-    yield { step: "delete", deadlineMs: GONE_MS };
-    await instances.delete(found.InstanceId, signal);
-    yield { step: "gone", deadlineMs: GONE_MS };
-    await instances.gone(found.InstanceId, signal);
-  }
-  if (mayHaveHost(parts, tag, externalId)) {
-    const host = await hosts.existing(tag, idsOf(externalId).host, signal);
-    if (host !== undefined) {
+  const { launchTimeoutMs } = config;
+  return machineSteps<Instance, string | null>({
+    provider: config.name,
+    machines: instances,
+    // The call may take as long as the whole launch: most of that time it waits at the rate limit.
+    deadlines: { makeMs: launchTimeoutMs, upMs: launchTimeoutMs },
+    async *before(order, found, saving, { signal, externalId }) {
+      const { own } = order.label as LabelConfig<AwsLabelOwn>;
+      if (!own.dedicatedHost || found !== undefined) return found?.Placement?.HostId ?? null;
+      // A launcher that died between host and instance left a host, which is paid for by the hour.
+      let host = await hosts.existing(order.tag, idsOf(externalId).host, signal);
+      if (host === undefined) {
+        yield { step: "host", deadlineMs: launchTimeoutMs };
+        host = await hosts.allocate(order, order.az, tagsOf(order, parts.log), signal);
+      }
+      // The host is saved before the instance is made: it costs money from now on.
+      yield { step: "host-wait", deadlineMs: launchTimeoutMs, ...saving({ host }) };
+      await hosts.available(host, `${config.name}: node ${order.tag.nodeId}`, signal);
+      return host;
+    },
+    make: (order, host, signal) => makeInstance(parts, order, host ?? null, signal),
+    stored: (instance, host) => ({ ...(host != null && { host }), instance }),
+    describe: (order, instance, { externalId }, signal) =>
+      describeMachine(parts, order, instance, externalId, signal),
+    async *first(_, found, context) {
+      // Before the deletion, which EC2 would then name as the reason why the machine ended.
+      const remark = await interruptionOf(parts, found, context);
+      if (remark !== undefined) yield { step: "tell", deadlineMs: CALL_MS, remark };
+    },
+    async *last(tag, { signal, externalId }) {
+      if (!mayHaveHost(parts, tag, externalId)) return;
+      const host = await hosts.existing(tag, idsOf(externalId).host, signal);
+      if (host === undefined) return;
       yield { step: "host", deadlineMs: GONE_MS };
       await hosts.release(host, signal);
-    }
-  }
-  instances.forget(tag);
+    },
+  });
 }
 
 /**
@@ -125,9 +86,8 @@ async function makeInstance(
   if (own.instanceType === null && own.fleet === null)
     throw new DriverError("configuration", `label ${name} has no size; add instance-type or fleet`);
   const resolved = await resolve(parts, order, host, signal);
-  return instances.create(
-    order.tag,
-    order.attempt,
+  return instances.launch(
+    order,
     (token, until) =>
       own.fleet === null
         ? runInstance(account, runBody(order, resolved, token, log), until)
@@ -173,19 +133,12 @@ async function subnetOf(
   return best.SubnetId;
 }
 
-/** Whether the stored id is up to date. A plain string of an older version is not, because it has no host. */
-function sameIds(stored: ExternalId | null, { instance, host }: MachineIds): boolean {
-  if (typeof stored !== "object") return false;
-  const known = idsOf(stored);
-  return known.instance === instance && known.host === host;
-}
-
 /** The machine as the launcher gets it. IPv6 comes before a private IPv4 address, which clients outside of the VPC cannot reach. */
 async function describeMachine(
   { account }: Parts,
   order: CreateOrder,
   instance: Instance,
-  externalId: MachineIds,
+  externalId: ExternalId,
   signal: AbortSignal,
 ): Promise<Machine> {
   const { own } = order.label as LabelConfig<AwsLabelOwn>;
@@ -196,7 +149,7 @@ async function describeMachine(
   const info = await account.lookups.type(instance.InstanceType ?? "", signal);
   const az = instance.Placement?.AvailabilityZone ?? order.az;
   return {
-    externalId: { ...externalId },
+    externalId,
     interfaceIp: publicIpv4 ?? publicIpv6 ?? privateIpv4,
     publicIpv4,
     privateIpv4,

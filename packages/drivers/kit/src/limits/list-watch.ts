@@ -14,6 +14,8 @@ export interface ListWatchOptions<T> {
   readonly isGone: (item: T) => boolean;
   /** Time of the last change, milliseconds since the epoch by the cloud's clock. Absent: the cloud cannot list changes only. */
   readonly changedAt?: (item: T) => number;
+  /** Upper bound of the time from a create until the machine is listed, milliseconds. Default 5,000. */
+  readonly settledMs?: number;
   /** Called when a listing failed. It is repeated while a caller waits. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -30,6 +32,8 @@ const FEW = 200;
 export interface Snapshot<T> {
   /** As listed, or as reported deleted; undefined: not listed. */
   readonly item: T | undefined;
+  /** It counts as deleted, although it is listed. */
+  readonly departed: boolean;
   /** The listing was complete. A machine that is missing does not exist, or is just being assigned to its host. */
   readonly whole: boolean;
   /** The listing was complete and began late enough after the wait: the machine would be listed if it existed. */
@@ -45,7 +49,7 @@ const FRESH_MS = 2_000;
 const WHOLE_MS = 60_000;
 /** Upper bound of the clock differences between the hosts of a cloud, milliseconds. */
 const OVERLAP_MS = 30_000;
-/** Upper bound of the time from a create until the machine is listed, milliseconds. */
+/** Default of `settledMs`. */
 const SETTLED_MS = 5_000;
 /** For this share of the shortest recent wait no listing is made. */
 const PATIENCE = 0.6;
@@ -127,9 +131,12 @@ export class ListWatch<T> {
         // A list that was requested before the wait began may not contain the server yet.
         if (known === undefined || known.since < started) return;
         try {
-          const item = known.items.get(id) ?? known.departed.get(id);
+          const gone = known.departed.get(id);
+          const item = known.items.get(id) ?? gone;
           const whole = known.wholeAt === known.since;
-          const judged = judge({ item, whole, sure: whole && known.since - started > SETTLED_MS });
+          const { settledMs = SETTLED_MS } = this.#options;
+          const sure = whole && known.since - started > settledMs;
+          const judged = judge({ item, departed: gone !== undefined, whole, sure });
           if (judged === undefined) return;
           this.#remember(kind, this.#options.clock.monotonic() - started);
           end();

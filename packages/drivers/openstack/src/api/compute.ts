@@ -31,7 +31,7 @@ export const serverSchema = z.object({
       ram: z.number().optional(),
     })
     .default({}),
-  /** Set for servers in ERROR. Listings contain it for one cell only (`Servers.active`). */
+  /** Set for servers in ERROR. Listings contain it for one cell only (`withFault`). */
   fault: z.object({ code: z.number().optional(), message: z.string().default("") }).nullish(),
   "OS-EXT-AZ:availability_zone": z.string().nullish(),
   /** What nova is doing with the server ("spawning", "deleting"); null when it does nothing. */

@@ -1,4 +1,11 @@
-import { type DriverContext, type Evidence, ListWatch, type Log, memoryEvidence } from "@nodeyard/driver";
+import {
+  type DriverContext,
+  type Evidence,
+  ListWatch,
+  type Log,
+  memoryEvidence,
+  type NodeMachines,
+} from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import { Compute, type Server, serverList } from "../api/compute.ts";
 import { Images } from "../api/image.ts";
@@ -10,7 +17,7 @@ import type { OpenstackProviderConfig } from "../config.ts";
 import type { Lease } from "../credentials.ts";
 import { Lookups } from "../lookups/lookups.ts";
 import { FloatingIps } from "./floating-ips.ts";
-import { Servers } from "./servers.ts";
+import { serversOf } from "./servers.ts";
 
 /** The handles of a provider. It keeps no state of its own: all state is in the cloud. */
 export interface Parts {
@@ -30,7 +37,7 @@ export interface Parts {
   readonly lookups: Lookups;
   /** The listing of servers that all waiting steps of this provider share. */
   readonly watch: ListWatch<Server>;
-  readonly servers: Servers;
+  readonly servers: NodeMachines<Server>;
   readonly floatingIps: FloatingIps;
 }
 
@@ -69,7 +76,7 @@ export function partsOf(
     glance,
     lookups: new Lookups(clock, { compute: nova, networking: neutron, images: glance }),
     watch,
-    servers: new Servers({ nova, watch, clock, evidence, closed }),
+    servers: serversOf({ nova, watch, clock, evidence, closed }),
     floatingIps: new FloatingIps(clock, neutron),
   };
 }

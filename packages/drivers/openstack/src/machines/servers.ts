@@ -6,7 +6,6 @@ import {
   NodeMachines,
   sameNode,
   type Tag,
-  tagOf,
 } from "@nodeyard/driver";
 import { type Clock, sleep } from "@nodeyard/runtime";
 import { type Compute, isGone, type Server } from "../api/compute.ts";
@@ -36,7 +35,7 @@ const FORGOTTEN_MS = 120_000;
 /** A server without a task after this time has not been told to end, milliseconds: nova notes the task before it answers. */
 const UNHEARD_MS = 10_000;
 
-/** A request to delete a server, as `gone` waits for its effect. */
+/** A request to delete a server, as `Departures.end` waits for its effect. */
 interface Order {
   /** Monotonic time of the request, milliseconds. */
   readonly at: number;
@@ -44,123 +43,98 @@ interface Order {
   readonly last: boolean;
 }
 
+/** What the servers of nodes are made of. */
+export interface ServerParts {
+  readonly nova: Compute;
+  readonly watch: ListWatch<Server>;
+  readonly clock: Clock;
+  readonly evidence: Evidence;
+  /** Ends creates that go on without their callers. */
+  readonly closed: AbortSignal;
+}
+
 /**
- * The servers of nodes: created once, found by id or tag, deleted until they are gone. Waiting uses the shared listing
- * (docs/design/openstack.md); single servers are read only where a listing cannot decide. Errors are the client's, and DriverErrors.
+ * The servers of nodes. Waiting uses the shared listing (docs/design/openstack.md); single servers are read only where a listing cannot
+ * decide.
  */
-export class Servers {
+export function serversOf({ nova, watch, clock, evidence, closed }: ServerParts): NodeMachines<Server> {
+  const departures = new Departures(nova, watch, clock);
+  return new NodeMachines({
+    ...{ clock, watch, closed, createMs: CREATE_MS, what: "server", idIn: idOf },
+    idOf: ({ id }) => id,
+    metadataOf: ({ metadata }) => metadata,
+    // Recorded when nova answered with the id.
+    isProven: ({ id }, tag) => sameNode(evidence.tagOf("instance", id), tag),
+    // A listing may miss a server that is just being assigned to its host; a read of the single server does not.
+    read: async (id, signal) => {
+      const server = await nova.server(id, signal);
+      return server === undefined || isGone(server) ? undefined : server;
+    },
+    isUp: ({ status }) => status === "ACTIVE",
+    hasFailed: (server) => server.status === "ERROR" || isGone(server),
+    failure: async (server, place, signal) =>
+      isGone(server)
+        ? new DriverError("not-found", `${place}: server ${server.id} was deleted while it was being made`)
+        : faultError(await withFault(nova, server, signal), place),
+    delete: (id, signal) => nova.delete(id, signal),
+    isLeaving: isGone,
+    gone: (...departure) => departures.end(...departure),
+  });
+}
+
+/** Makes the server of a tag, and returns its id. nova is not told twice: the caller has looked for an existing server first. */
+export function createServer(
+  {
+    servers,
+    nova,
+    evidence,
+  }: Pick<ServerParts, "nova" | "evidence"> & { readonly servers: NodeMachines<Server> },
+  tag: Tag,
+  body: object,
+  signal: AbortSignal,
+): Promise<string> {
+  const make = async (until: AbortSignal) => {
+    const id = await nova.create(body, until);
+    // Ports name only the server's id. Recorded at once, because the launcher may die before it sees the server again.
+    evidence.record("instance", id, tag);
+    return id;
+  };
+  return servers.create(tag, make, signal);
+}
+
+/**
+ * Adds the fault. nova's listing contains the faults of one cell only, and servers that found no host are in another one (cell0).
+ * Without a read of the single server, the message "No valid host" would be missing.
+ */
+async function withFault(nova: Compute, server: Server, signal: AbortSignal): Promise<Server> {
+  if (server.fault) return server;
+  try {
+    return (await nova.server(server.id, signal)) ?? server;
+  } catch (error) {
+    signal.throwIfAborted();
+    // The fault only improves the message.
+    if (error instanceof ApiError || error instanceof NoAnswer) return server;
+    throw error;
+  }
+}
+
+/** Ends of deletions, which nova loses, gives up, and calls done before the quota is free. */
+class Departures {
   readonly #nova: Compute;
   readonly #watch: ListWatch<Server>;
   readonly #clock: Clock;
-  readonly #evidence: Evidence;
-  readonly #machines: NodeMachines<Server>;
 
-  constructor(parts: {
-    readonly nova: Compute;
-    readonly watch: ListWatch<Server>;
-    readonly clock: Clock;
-    readonly evidence: Evidence;
-    readonly closed: AbortSignal;
-  }) {
-    this.#nova = parts.nova;
-    this.#watch = parts.watch;
-    this.#clock = parts.clock;
-    this.#evidence = parts.evidence;
-    const { nova, watch, clock, closed } = parts;
-    this.#machines = new NodeMachines({
-      ...{ clock, watch, closed, createMs: CREATE_MS },
-      metadataOf: ({ metadata }) => metadata,
-      // Recorded when nova answered with the id.
-      isProven: ({ id }, tag) => sameNode(parts.evidence.tagOf("instance", id), tag),
-      // A listing may miss a server that is just being assigned to its host; a read of the single server does not.
-      read: async (id, signal) => {
-        const server = await nova.server(id, signal);
-        return server === undefined || isGone(server) ? undefined : server;
-      },
-    });
-  }
-
-  /**
-   * The tag's server in any state: by the stored id if that server has the tag, otherwise by the tag. Waits for a create of this
-   * process that is still in progress for the tag.
-   */
-  existing(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<Server | undefined> {
-    return this.#machines.existing(tag, idOf(externalId), signal);
-  }
-
-  /** The tag's server in a listing that begins after this call, or by the stored id. */
-  find(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<Server | undefined> {
-    return this.#machines.find(tag, signal, idOf(externalId));
-  }
-
-  /**
-   * Creates a server and returns its id. The call continues when the caller gives up, for CREATE_MS at most, as nova continues as
-   * well. The caller must have looked for an existing server first.
-   */
-  create(tag: Tag, body: object, signal: AbortSignal): Promise<string> {
-    const make = async (until: AbortSignal) => {
-      const id = await this.#nova.create(body, until);
-      // Ports name only the server's id. Recorded at once, because the launcher may die before it sees the server again.
-      this.#evidence.record("instance", id, tag);
-      return id;
-    };
-    return this.#machines.create(tag, make, signal);
-  }
-
-  /**
-   * Resolves with the server once it is up. Rejects with the error that its fault stands for, and with kind "not-found" when it
-   * was deleted.
-   */
-  async active(id: string, place: string, signal: AbortSignal): Promise<Server> {
-    const server = await this.#booted(id, place, signal);
-    if (server.status === "ERROR") throw faultError(await this.#withFault(server, signal), place);
-    this.#remember(server);
-    return server;
-  }
-
-  /** The server when it is ACTIVE or in ERROR. */
-  #booted(id: string, place: string, signal: AbortSignal): Promise<Server> {
-    return this.#watch.wait(
-      "active",
-      id,
-      ({ item: server, sure }) => {
-        if (server === undefined || isGone(server)) {
-          // Listings may miss a server that is being assigned to its host.
-          if (server === undefined && !sure) return undefined;
-          throw new DriverError("not-found", `${place}: server ${id} was deleted while it was being made`);
-        }
-        return ["ACTIVE", "ERROR"].includes(server.status) ? server : undefined;
-      },
-      signal,
-    );
-  }
-
-  /**
-   * Adds the fault. nova's listing contains the faults of one cell only, and servers that found no host are in another one (cell0).
-   * Without a read of the single server, the message "No valid host" would be missing.
-   */
-  async #withFault(server: Server, signal: AbortSignal): Promise<Server> {
-    if (server.fault) return server;
-    try {
-      return (await this.#nova.server(server.id, signal)) ?? server;
-    } catch (error) {
-      signal.throwIfAborted();
-      // The fault only improves the message.
-      if (error instanceof ApiError || error instanceof NoAnswer) return server;
-      throw error;
-    }
-  }
-
-  /** Requests the deletion. It has begun when this resolves; `gone` waits for its end. A server that is gone is no error. */
-  async delete(id: string, signal: AbortSignal): Promise<void> {
-    await this.#nova.delete(id, signal);
+  constructor(nova: Compute, watch: ListWatch<Server>, clock: Clock) {
+    this.#nova = nova;
+    this.#watch = watch;
+    this.#clock = clock;
   }
 
   /**
    * Resolves when the server is gone and its quota is free. A deletion that nova gave up is an error, and must be requested again.
    * `seen`: the server before the deletion, which tells whether it was on a host already. The caller's signal is the only time limit.
    */
-  async gone(id: string, place: string, signal: AbortSignal, seen?: Server): Promise<void> {
+  async end(id: string, place: string, signal: AbortSignal, seen?: Server): Promise<void> {
     let order: Order = { at: this.#clock.monotonic(), last: false };
     for (;;) {
       const now = await this.#leaving(id, place, order, seen, signal);
@@ -242,19 +216,6 @@ export class Servers {
       if (this.#clock.monotonic() - started > LINGERS_MS) return true;
       await sleep(this.#clock, pause, signal);
     }
-  }
-
-  /** Forgets a tag when its node is gone. Node ids are not reused, except in another tree by another process. */
-  forget(tag: Tag): void {
-    this.#machines.forget(tag);
-  }
-
-  /** Records the tag for the server's volumes, which carry none: their owner is known only while they are attached. */
-  #remember(server: Server): void {
-    const tag = tagOf(server.metadata);
-    if (tag === null) return;
-    for (const { id } of server["os-extended-volumes:volumes_attached"])
-      this.#evidence.record("volume", id, tag);
   }
 }
 

@@ -1,10 +1,10 @@
 import {
+  CALL_MS,
   type CreateOrder,
   DriverError,
   type LabelConfig,
   type Machine,
-  type Step,
-  type StepContext,
+  machineSteps,
   type Tag,
 } from "@nodeyard/driver";
 import type { Server } from "../api/compute.ts";
@@ -20,83 +20,40 @@ import {
 } from "./addresses.ts";
 import type { Parts } from "./parts.ts";
 import { serverBody } from "./server-body.ts";
-import { idOf } from "./servers.ts";
-
-/** Milliseconds for one call, with its wait for the rate limit. */
-const CALL_MS = 120_000;
-/** Milliseconds for nova to delete a server. */
-const GONE_MS = 600_000;
+import { createServer, idOf } from "./servers.ts";
 
 /**
- * Creates the machine of an order; see `Provider.create`. Steps: find, discard (only a server in ERROR), server, wait,
- * floating-ip (only if wanted). A continued launch finds its server by id or tag and goes on with the wait.
+ * `Provider.create` and `Provider.remove` of servers. After the kit's steps a launch has floating-ip (only if wanted), and a removal begins
+ * with it (if the pool may have one).
  */
-export async function* createMachine(
-  parts: Parts,
-  order: CreateOrder,
-  { signal, externalId }: StepContext,
-): AsyncGenerator<Step, Machine, void> {
-  const { servers, config } = parts;
-  const place = `${config.name}: node ${order.tag.nodeId}`;
-  yield { step: "find", deadlineMs: CALL_MS };
-  let server = await servers.existing(order.tag, externalId, signal);
-  // A server in ERROR never becomes active. It is deleted first, because one tag must not have two servers.
-  if (server?.status === "ERROR") {
-    yield { step: "discard", deadlineMs: GONE_MS };
-    await servers.delete(server.id, signal);
-    await servers.gone(server.id, place, signal, server);
-    server = undefined;
-  }
-  let id = server?.id;
-  if (id === undefined) {
-    yield { step: "server", deadlineMs: CALL_MS };
-    id = await makeServer(parts, order, signal);
-  }
-  // The id is saved with the yield of "wait". A launcher that dies before that finds the server by its tag.
-  const saved = idOf(externalId) === id ? {} : { save: { externalId: id } };
-  yield { step: "wait", deadlineMs: config.launchTimeoutMs, ...saved };
-  const active = await servers.active(id, place, signal);
-
-  // Whether a floating IP is needed shows only now: nova may have chosen the network.
-  const reach = await reachOf(parts, signal);
-  let floatingIp: string | null = null;
-  const { autoFloatingIp } = order.pool.own as OpenstackPoolOwn;
-  if (autoFloatingIp && parts.cloud.floatingIps && wantsFloatingIp(active, reach)) {
-    yield { step: "floating-ip", deadlineMs: CALL_MS };
-    const pool = poolOfFloatingIps(reach)!;
-    floatingIp = await parts.floatingIps.ensure(
-      order.tag,
-      id,
-      { pool, target: natDestinationOf(reach) },
-      signal,
-    );
-  }
-  return describeMachine(parts, active, addressesOf(active, reach, floatingIp));
-}
-
-/**
- * Deletes the machine of a tag; see `Provider.remove`. Steps: find, floating-ip (if the pool may have one), delete and gone (if
- * there is a server). A call that is repeated starts from the top.
- */
-export async function* removeMachine(
-  parts: Parts,
-  tag: Tag,
-  { signal, externalId }: StepContext,
-): AsyncGenerator<Step, void, void> {
-  const { servers, config, cloud, floatingIps } = parts;
-  yield { step: "find", deadlineMs: CALL_MS };
-  const server = await servers.existing(tag, externalId, signal);
-  if (cloud.floatingIps && mayHaveFloatingIp(parts, tag)) {
-    yield { step: "floating-ip", deadlineMs: CALL_MS };
-    await floatingIps.removeOf(tag, signal);
-  }
-  if (server !== undefined) {
-    yield { step: "delete", deadlineMs: CALL_MS };
-    await servers.delete(server.id, signal);
-    yield { step: "gone", deadlineMs: GONE_MS };
-    await servers.gone(server.id, `${config.name}: node ${tag.nodeId}`, signal, server);
-  }
-  servers.forget(tag);
+export function serverSteps(parts: Parts): ReturnType<typeof machineSteps<Server>> {
+  const { servers, config, cloud, floatingIps, evidence } = parts;
+  return machineSteps<Server>({
+    provider: config.name,
+    machines: servers,
+    deadlines: { makeMs: CALL_MS, upMs: config.launchTimeoutMs },
+    make: (order, _, signal) => makeServer(parts, order, signal),
+    stored: (id) => id,
+    async *expose({ tag, pool }, server, signal) {
+      // Whether a floating IP is needed shows only now: nova may have chosen the network.
+      const reach = await reachOf(parts, signal);
+      const { autoFloatingIp } = pool.own as OpenstackPoolOwn;
+      if (!autoFloatingIp || !cloud.floatingIps || !wantsFloatingIp(server, reach)) return null;
+      yield { step: "floating-ip", deadlineMs: CALL_MS };
+      const target = { pool: poolOfFloatingIps(reach)!, target: natDestinationOf(reach) };
+      return floatingIps.ensure(tag, server.id, target, signal);
+    },
+    async describe({ tag }, server, { address }, signal) {
+      // Volumes carry no tag, and their owner is known only while they are attached.
+      for (const { id } of server["os-extended-volumes:volumes_attached"]) evidence.record("volume", id, tag);
+      return describeMachine(parts, server, addressesOf(server, await reachOf(parts, signal), address));
+    },
+    async *first(tag, _, { signal }) {
+      if (!cloud.floatingIps || !mayHaveFloatingIp(parts, tag)) return;
+      yield { step: "floating-ip", deadlineMs: CALL_MS };
+      await floatingIps.removeOf(tag, signal);
+    },
+  });
 }
 
 /** Whether to look for floating IPs. If the pool used them only before a reload of the configuration, the leak sweep finds the mark. */
@@ -127,7 +84,7 @@ async function makeServer(parts: Parts, order: CreateOrder, signal: AbortSignal)
   ]);
   const body = serverBody(order, { flavorId: flavor.id, imageId, networkIds, microversion }, log);
   try {
-    return await parts.servers.create(order.tag, body, signal);
+    return await createServer(parts, order.tag, body, signal);
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 400)) throw error;
     // A flavor, image, network or zone may have been replaced. Only fresh data shows whether it exists again.

@@ -3,7 +3,7 @@ import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { type Compute, type Server, serverList, serverSchema } from "../../src/api/compute.ts";
 import { ApiError, NoAnswer } from "../../src/client/index.ts";
-import { Servers } from "../../src/machines/servers.ts";
+import { createServer, serversOf } from "../../src/machines/servers.ts";
 
 const tag: Tag = { installation: "i", provider: "p", pool: "main", nodeId: "0000000001" };
 const { signal } = new AbortController();
@@ -53,12 +53,13 @@ function nova(beside = 0) {
   } as unknown as Compute;
   const evidence = memoryEvidence();
   const closed = new AbortController().signal;
-  const servers = new Servers({ nova: compute, watch, clock, evidence, closed });
+  const servers = serversOf({ nova: compute, watch, clock, evidence, closed });
   return {
     clock,
     state,
     servers,
     evidence,
+    compute,
     answer: (id: string) => {
       answer.resolve(id);
       answer = Promise.withResolvers();
@@ -183,7 +184,7 @@ test("a fault that the listing does not tell is asked for; without an answer the
     const { clock, state, servers } = nova();
     state.fault = fault;
     state.server = serverOf("ERROR");
-    const failure = servers.active("s", "p", signal).catch((error) => error);
+    const failure = servers.up("s", "p", signal).catch((error) => error);
     await clock.advance(3_000);
     expect(await failure).toMatchObject(expected);
     expect(state.looks).toBe(1);
@@ -191,9 +192,9 @@ test("a fault that the listing does not tell is asked for; without an answer the
 });
 
 test("a search for a server whose create was aborted waits for nova's answer, and finds it", async () => {
-  const { state, servers, answer, evidence } = nova();
+  const { state, servers, answer, evidence, compute } = nova();
   const controller = new AbortController();
-  const create = servers.create(tag, {}, controller.signal);
+  const create = createServer({ servers, nova: compute, evidence }, tag, {}, controller.signal);
   controller.abort(new Error("never mind"));
   await expect(create).rejects.toThrow("never mind");
   let found: Server | undefined | "nothing yet" = "nothing yet";

@@ -1,0 +1,106 @@
+import type { CreateOrder, Machine, Provider } from "./contract.ts";
+import { idText } from "./leaks.ts";
+import type { NodeMachines } from "./node-machines.ts";
+import type { Step, StepContext } from "./run-steps.ts";
+import type { ExternalId, Tag } from "./tags.ts";
+
+/** Milliseconds for one call, with its wait for the rate limit. */
+export const CALL_MS = 120_000;
+/** Milliseconds for a cloud to end a machine. */
+export const GONE_MS = 600_000;
+
+/** Steps that yield before each effect, as those of a driver. */
+export type Steps<T> = AsyncGenerator<Step, T, void>;
+/** A step's `save` for an external id: nothing when the record has it, since each save is a commit to the tree. */
+export type Saving = (id: ExternalId) => Pick<Step, "save">;
+
+/** What a cloud says beyond its machines, for the steps of a launch and of a removal. `Part`: what it makes before a machine. */
+export interface MachineWork<T, Part> {
+  /** Name of the provider. */
+  readonly provider: string;
+  readonly machines: NodeMachines<T>;
+  /** Milliseconds for a machine to be made, and to come up. */
+  readonly deadlines: { readonly makeMs: number; readonly upMs: number };
+  /** Steps for what a machine needs before it is made. `found`: the machine of an earlier attempt. */
+  before?(order: CreateOrder, found: T | undefined, saving: Saving, context: StepContext): Steps<Part>;
+  /** Makes a machine, and resolves to its id. A call that is repeated after a lost answer makes no second one. */
+  make(order: CreateOrder, part: Part | undefined, signal: AbortSignal): Promise<string>;
+  /** The form in which the record keeps the ids. */
+  stored(id: string, part: Part | undefined): ExternalId;
+  /** Steps that give a machine that is up an address of its own, and its text; null: it needs none. */
+  expose?(order: CreateOrder, machine: T, signal: AbortSignal): Steps<string | null>;
+  /** The facts of a machine that is up. `address`: that of `expose`. */
+  describe(
+    order: CreateOrder,
+    machine: T,
+    known: { readonly externalId: ExternalId; readonly address: string | null },
+    signal: AbortSignal,
+  ): Promise<Machine>;
+  /** Steps before the deletion of a machine, which may be gone already. */
+  first?(tag: Tag, machine: T | undefined, context: StepContext): Steps<void>;
+  /** Steps when the machine is gone. */
+  last?(tag: Tag, context: StepContext): Steps<void>;
+}
+
+/**
+ * `create` and `remove` of a provider whose machines are found by their metadata. Steps of a launch: find, discard (only a machine that has
+ * failed), those of `before`, one with the name of a machine, wait, those of `expose`. Steps of a removal: find, those of `first`, delete and
+ * gone (if there is a machine), those of `last`. Repeated after a crash, both begin at the top and go on with what they find.
+ */
+export function machineSteps<T, Part = undefined>(
+  work: MachineWork<T, Part>,
+): Pick<Provider, "create" | "remove"> {
+  const { machines, provider, deadlines } = work;
+  const { idOf, hasFailed, what } = machines.cloud;
+  const placeOf = ({ nodeId }: Tag) => `${provider}: node ${nodeId}`;
+
+  async function* create(order: CreateOrder, context: StepContext): Steps<Machine> {
+    const { signal } = context;
+    const place = placeOf(order.tag);
+    let stored = context.externalId;
+    const saving: Saving = (externalId) => {
+      if (stored !== null && idText(stored) === idText(externalId)) return {};
+      stored = externalId;
+      return { save: { externalId } };
+    };
+    // An interrupted attempt may have made the machine already. One that has failed is deleted first: a tag must not have two machines.
+    yield { step: "find", deadlineMs: CALL_MS };
+    let found = await machines.existing(order.tag, stored, signal);
+    if (found !== undefined && hasFailed(found)) {
+      yield { step: "discard", deadlineMs: GONE_MS };
+      await machines.delete(idOf(found), signal);
+      await machines.gone(idOf(found), place, signal, found);
+      found = undefined;
+    }
+    const part = work.before && (yield* work.before(order, found, saving, context));
+    let id = found && idOf(found);
+    if (id === undefined) {
+      yield { step: what, deadlineMs: deadlines.makeMs };
+      id = await work.make(order, part, signal);
+    }
+    // The id is saved with the yield of "wait". A launcher that dies before that finds the machine by its tag.
+    const externalId = work.stored(id, part);
+    yield { step: "wait", deadlineMs: deadlines.upMs, ...saving(externalId) };
+    const machine = await machines.up(id, place, signal);
+    const address = work.expose ? yield* work.expose(order, machine, signal) : null;
+    return work.describe(order, machine, { externalId, address }, signal);
+  }
+
+  async function* remove(tag: Tag, context: StepContext): Steps<void> {
+    const { signal } = context;
+    yield { step: "find", deadlineMs: CALL_MS };
+    const found = await machines.existing(tag, context.externalId, signal);
+    if (work.first) yield* work.first(tag, found, context);
+    if (found !== undefined) {
+      const id = idOf(found);
+      yield { step: "delete", deadlineMs: GONE_MS };
+      await machines.delete(id, signal);
+      yield { step: "gone", deadlineMs: GONE_MS };
+      await machines.gone(id, placeOf(tag), signal, found);
+    }
+    if (work.last) yield* work.last(tag, context);
+    machines.forget(tag);
+  }
+
+  return { create, remove };
+}
