@@ -110,7 +110,7 @@ export async function startProxy(
       return;
     }
     accepted++;
-    const server = connect({ ...target, noDelay: true });
+    const server = connect({ host: target.host, port: target.port, noDelay: true });
     const dropper = frames ? new EventDropper(() => dropping) : undefined;
     const link = { client, server };
     links.add(link);

@@ -3,33 +3,28 @@ import {
   type Direction,
   requireZooKeeper,
   startProxy,
-  startZooKeeper,
   type TcpProxy,
-  type ZooKeeperServer,
 } from "../../../../testing/zookeeper/index.ts";
 import { ConnectionLost, type ZooKeeper } from "../src/index.ts";
-import { client, closeClients, until } from "./support.ts";
+import { client, serverHere, until } from "./support.ts";
 
 /** Frames with their length: create2 of "/cut-0000" with 8 bytes, and its answer. */
 const REQUEST_BYTES = 4 + 8 + (4 + 9) + (4 + 8) + (4 + 4 + 9 + 10) + 4;
 const REPLY_BYTES = 4 + 16 + (4 + 9) + 68;
 
 describe.skipIf(requireZooKeeper())("a connection that is cut at every byte of a frame", () => {
-  let server: ZooKeeperServer;
+  const server = serverHere();
   let proxy: TcpProxy;
   let zk: ZooKeeper;
   let shaky: ZooKeeper;
 
   beforeAll(async () => {
-    server = await startZooKeeper();
     proxy = await startProxy(server);
     zk = await client(server);
     shaky = await client(proxy, { reconnectBaseMs: 1, reconnectMaxMs: 1 });
   });
   afterAll(async () => {
-    await closeClients();
     await proxy?.close();
-    await server?.stop();
   });
 
   let number = 0;

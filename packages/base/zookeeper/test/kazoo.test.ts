@@ -1,12 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  requireZooKeeper,
-  startKazoo,
-  startZooKeeper,
-  type ZooKeeperServer,
-} from "../../../../testing/zookeeper/index.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { requireZooKeeper, startKazoo } from "../../../../testing/zookeeper/index.ts";
 import type { ZooKeeper } from "../src/index.ts";
-import { client, closeClients, freshPath } from "./support.ts";
+import { client, freshPath, serverHere } from "./support.ts";
 
 const WATCHER = `
 zk = client(args[0]); path = args[1]
@@ -23,16 +18,11 @@ hear()
 `;
 
 describe.skipIf(requireZooKeeper())("beside kazoo", () => {
-  let server: ZooKeeperServer;
+  const server = serverHere();
   let zk: ZooKeeper;
 
   beforeAll(async () => {
-    server = await startZooKeeper();
     zk = await client(server);
-  });
-  afterAll(async () => {
-    await closeClients();
-    await server?.stop();
   });
 
   test("kazoo's watches fire for our writes, and it reads what we wrote as we do", async () => {

@@ -1,23 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  requireZooKeeper,
-  startZooKeeper,
-  type ZooKeeperServer,
-} from "../../../../testing/zookeeper/index.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { requireZooKeeper } from "../../../../testing/zookeeper/index.ts";
 import type { ZooKeeper } from "../src/index.ts";
-import { client, closeClients, freshPath } from "./support.ts";
+import { client, freshPath, serverHere } from "./support.ts";
 
 describe.skipIf(requireZooKeeper())("large things", () => {
-  let server: ZooKeeperServer;
+  const server = serverHere();
   let zk: ZooKeeper;
 
   beforeAll(async () => {
-    server = await startZooKeeper();
     zk = await client(server, { sessionTimeoutMs: 60_000 });
-  });
-  afterAll(async () => {
-    await closeClients();
-    await server?.stop();
   });
 
   test("znodes of 1 MB go there and back unharmed, many at once", async () => {

@@ -1,9 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  requireZooKeeper,
-  startZooKeeper,
-  type ZooKeeperServer,
-} from "../../../../testing/zookeeper/index.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { requireZooKeeper } from "../../../../testing/zookeeper/index.ts";
 import {
   BadArguments,
   BadVersion,
@@ -16,21 +12,16 @@ import {
   wire,
   type ZooKeeper,
 } from "../src/index.ts";
-import { client, closeClients, errorOf, freshPath, until } from "./support.ts";
+import { client, errorOf, freshPath, serverHere, until } from "./support.ts";
 
 describe.skipIf(requireZooKeeper())("operations", () => {
-  let server: ZooKeeperServer;
+  const server = serverHere({
+    jvm: ["-Dzookeeper.extendedTypesEnabled=true", "-Dznode.container.checkIntervalMs=200"],
+  });
   let zk: ZooKeeper;
 
   beforeAll(async () => {
-    server = await startZooKeeper({
-      jvm: ["-Dzookeeper.extendedTypesEnabled=true", "-Dznode.container.checkIntervalMs=200"],
-    });
     zk = await client(server);
-  });
-  afterAll(async () => {
-    await closeClients();
-    await server?.stop();
   });
 
   test("create, get, set, exists and delete tell whole truths", async () => {

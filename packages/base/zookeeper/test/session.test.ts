@@ -1,10 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   requireZooKeeper,
   startProxy,
   startZooKeeper,
   type TcpProxy,
-  type ZooKeeperServer,
 } from "../../../../testing/zookeeper/index.ts";
 import {
   Aborted,
@@ -18,15 +17,14 @@ import {
   TooLarge,
   ZooKeeper,
 } from "../src/index.ts";
-import { client, closeClients, errorOf, freshPath, SHORT_SESSION_MS, states, until } from "./support.ts";
+import { client, errorOf, freshPath, SHORT_SESSION_MS, serverHere, states, until } from "./support.ts";
 
 describe.skipIf(requireZooKeeper())("the session", () => {
-  let server: ZooKeeperServer;
+  const server = serverHere();
   let proxy: TcpProxy;
   let zk: ZooKeeper;
 
   beforeAll(async () => {
-    server = await startZooKeeper();
     zk = await client(server);
   });
   beforeEach(async () => {
@@ -34,10 +32,6 @@ describe.skipIf(requireZooKeeper())("the session", () => {
   });
   afterEach(async () => {
     await proxy.close();
-  });
-  afterAll(async () => {
-    await closeClients();
-    await server?.stop();
   });
 
   async function suspend(shaky: ZooKeeper): Promise<void> {

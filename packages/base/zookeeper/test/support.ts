@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll } from "vitest";
 import { patient } from "../../../../testing/patience.ts";
+import {
+  type ServerOptions,
+  startZooKeeper,
+  type ZooKeeperServer,
+} from "../../../../testing/zookeeper/index.ts";
 import { connect, type Status, type ZooKeeper, type ZooKeeperOptions } from "../src/index.ts";
 
 const clients: ZooKeeper[] = [];
@@ -20,6 +26,19 @@ export async function client(
 
 export async function closeClients(): Promise<void> {
   await Promise.all(clients.splice(0).map((one) => one.close()));
+}
+
+/** A server for the tests of a `describe`. Clients of `client` are closed before it stops. */
+export function serverHere(options?: ServerOptions): ZooKeeperServer {
+  let started: ZooKeeperServer | undefined;
+  beforeAll(async () => {
+    started = await startZooKeeper(options);
+  });
+  afterAll(async () => {
+    await closeClients();
+    await started?.stop();
+  });
+  return new Proxy({} as ZooKeeperServer, { get: (_, name: keyof ZooKeeperServer) => started?.[name] });
 }
 
 /** Waits until `probe` answers with something truthy. */

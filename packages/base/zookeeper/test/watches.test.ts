@@ -1,27 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  kazoo,
-  requireZooKeeper,
-  startProxy,
-  startZooKeeper,
-  type ZooKeeperServer,
-} from "../../../../testing/zookeeper/index.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { kazoo, requireZooKeeper, startProxy } from "../../../../testing/zookeeper/index.ts";
 import { BadArguments, type WatchEvent, type ZooKeeper } from "../src/index.ts";
-import { client, closeClients, errorOf, freshPath, states, until } from "./support.ts";
+import { client, errorOf, freshPath, serverHere, states, until } from "./support.ts";
 
 describe.skipIf(requireZooKeeper())("watches", () => {
-  let server: ZooKeeperServer;
+  const server = serverHere();
   let zk: ZooKeeper;
   let other: ZooKeeper;
 
   beforeAll(async () => {
-    server = await startZooKeeper();
     zk = await client(server);
     other = await client(server);
-  });
-  afterAll(async () => {
-    await closeClients();
-    await server?.stop();
   });
 
   function record(): { readonly seen: string[]; readonly listener: (event: WatchEvent) => void } {

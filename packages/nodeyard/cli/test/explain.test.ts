@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { fakeConfig, type Running, Site } from "./nodeyard.ts";
+import { fakeConfig, type Granted, type Running, Site } from "./nodeyard.ts";
 
 interface Story {
   readonly kind: string;
@@ -12,12 +12,6 @@ interface Story {
   readonly next: string;
   readonly events: readonly { readonly event: string; readonly meaning: string; readonly facts: object }[];
   readonly journal: { readonly problem: string | null };
-}
-
-interface Granted {
-  readonly lease: string;
-  readonly request: string;
-  readonly nodes: readonly { readonly id: string }[];
 }
 
 const KEYS = [

@@ -1,10 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { fakeConfig, Site } from "./nodeyard.ts";
+import { fakeConfig, type Granted, Site } from "./nodeyard.ts";
 
-interface Granted {
-  readonly lease: string;
-  readonly nodes: readonly { readonly id: string }[];
-}
 interface ListedNode {
   readonly id: string;
   readonly state: string;

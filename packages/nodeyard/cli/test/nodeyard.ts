@@ -10,6 +10,13 @@ export const SOURCE = fileURLToPath(new URL("../src/bin/nodeyard.ts", import.met
 const PROGRAM = process.env.NODEYARD_PROGRAM ?? SOURCE;
 const FLAGS = ["--disable-warning=ExperimentalWarning"];
 
+/** What `request --wait --json` prints of a lease that was granted. */
+export interface Granted {
+  readonly lease: string;
+  readonly request: string;
+  readonly nodes: readonly { readonly id: string }[];
+}
+
 export interface Ended {
   readonly code: number | null;
   readonly signal: string | null;

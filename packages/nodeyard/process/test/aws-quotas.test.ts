@@ -1,14 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type AwsServer, requireAws, startAws } from "../../../../testing/aws/index.ts";
-import { Site } from "../../cli/test/nodeyard.ts";
+import { type Granted, Site } from "../../cli/test/nodeyard.ts";
 
 // Numbers in titles are those of docs/contract/checks.md, "AWS".
-
-interface Granted {
-  readonly lease: string;
-  readonly request: string;
-  readonly nodes: readonly { readonly id: string }[];
-}
 
 interface Story {
   readonly state: string;

@@ -1,14 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { fakeConfig, Site } from "../../cli/test/nodeyard.ts";
+import { fakeConfig, type Granted, Site } from "../../cli/test/nodeyard.ts";
 
 interface Story {
   readonly about: { readonly cost?: { readonly so_far: number }; readonly nodes?: readonly object[] };
   readonly pools: readonly { readonly pool: string; readonly facts: object }[];
-}
-
-interface Granted {
-  readonly lease: string;
-  readonly nodes: readonly { readonly id: string }[];
 }
 
 const PRICES = "    prices: {small: 0.25}\n    price-currency: EUR\n";

@@ -5,13 +5,7 @@ import {
   type ZooKeeperServer,
 } from "../../../../testing/zookeeper/index.ts";
 import { explanationSchema } from "../../../pool/operations/test/explanation-schema.ts";
-import { fakeConfig, type Running, Site } from "../../cli/test/nodeyard.ts";
-
-interface Granted {
-  readonly lease: string;
-  readonly request: string;
-  readonly nodes: readonly { readonly id: string }[];
-}
+import { fakeConfig, type Granted, type Running, Site } from "../../cli/test/nodeyard.ts";
 
 /** The session of a launcher that is stopped outlasts the questions about it, on a slow machine too. */
 function servers(host: string, port: number): string {

@@ -1,11 +1,6 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { fakeConfig, Running, Site } from "../../cli/test/nodeyard.ts";
-
-interface Granted {
-  readonly lease: string;
-  readonly nodes: readonly { readonly id: string }[];
-}
+import { fakeConfig, type Granted, Running, Site } from "../../cli/test/nodeyard.ts";
 
 /** A driver that is not to be opened. */
 const STUCK = `

@@ -1,11 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { explanationSchema } from "../../../pool/operations/test/explanation-schema.ts";
-import { fakeConfig, Site } from "../../cli/test/nodeyard.ts";
+import { fakeConfig, type Granted, Site } from "../../cli/test/nodeyard.ts";
 
-interface Granted {
-  readonly lease: string;
-  readonly nodes: readonly { readonly id: string }[];
-}
 interface ListedNode {
   readonly id: string;
   readonly state: string;

@@ -6,12 +6,8 @@ import {
 } from "../../../../testing/zookeeper/index.ts";
 import { EventClient } from "../../../faces/api/test/v1/event-client.ts";
 import { until } from "../../../pool/launcher/test/rig.ts";
-import { fakeConfig, type Running, Site } from "../../cli/test/nodeyard.ts";
+import { fakeConfig, type Granted, type Running, Site } from "../../cli/test/nodeyard.ts";
 
-interface Granted {
-  readonly lease: string;
-  readonly nodes: readonly { readonly id: string }[];
-}
 interface Listed {
   readonly id: string;
   readonly state: string;

@@ -60,22 +60,6 @@ describe("a label that never boots", () => {
     expect(world.text(failurePath(key))).toBeUndefined();
   });
 
-  test("keeps to a smaller budget that the configuration names", async () => {
-    const counter = counting();
-    const world = new World(ONE_ZONE);
-    world.cloud.faults.createFails = Number.POSITIVE_INFINITY;
-    const config = launcherConfig([fakeProvider("cloud", RETRIES)], { failedLaunchesPerHour: 4 });
-    const { launcher } = await world.start("a", config, { wrap: counter.wrap });
-    const codes = new Set<string | undefined>();
-    for (let minute = 0; minute < 60; minute++) {
-      const id = await world.ask();
-      await world.run(60_000);
-      codes.add(launcher.verdict(id)?.code);
-    }
-    expect(codes).toContain("offering.budget");
-    expect(counter.creates).toBeLessThanOrEqual(9);
-  });
-
   test("stays within its budget even when a crowd starts together, over all its places", async () => {
     const counter = counting();
     const slow = { minMs: 5_000, maxMs: 20_000 };

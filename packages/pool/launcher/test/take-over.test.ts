@@ -7,15 +7,7 @@ async function left(
   world: World,
   fields: Json = {},
 ): Promise<{ readonly node: string; readonly machine: string }> {
-  const order = {
-    name: "np",
-    tag: null,
-    az: "az1",
-    resources: { instances: 1, cores: 4, ram: 8192 },
-    networks: [],
-    imageProperties: {},
-  };
-  const { id: machine } = await world.settle(world.cloud.create(order, new AbortController().signal));
+  const machine = await world.machine("np", null, { instances: 1, cores: 4, ram: 8192 });
   const node = await world.makeNode({
     state: "ready",
     provider: "cloud",

@@ -1,13 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import {
-  type KazooProcess,
-  requireZooKeeper,
-  startKazoo,
-  startZooKeeper,
-  type ZooKeeperServer,
-} from "../../../../../testing/zookeeper/index.ts";
+import { afterEach, describe, expect, test } from "vitest";
+import { type KazooProcess, requireZooKeeper, startKazoo } from "../../../../../testing/zookeeper/index.ts";
 import { lock, stand, tryLock } from "../../src/index.ts";
-import { closeAll, connect, freshPath, inspectLock, namesBelow, until } from "./support.ts";
+import { closeAll, connect, freshPath, inspectLock, namesBelow, serverHere, until } from "./support.ts";
 
 /** Of a session that a test ends, seconds: what stands still for less than this does not end it before. */
 const SHORT_SESSION_S = 4;
@@ -42,17 +36,13 @@ while True:
 `;
 
 describe.skipIf(requireZooKeeper())("lock, shared with kazoo", () => {
-  let server: ZooKeeperServer;
+  const server = serverHere();
   let running: KazooProcess[] = [];
-  beforeAll(async () => {
-    server = await startZooKeeper();
-  });
   afterEach(async () => {
     await Promise.all(running.map((process) => process.kill()));
     running = [];
     await closeAll();
   });
-  afterAll(() => server.stop());
 
   async function startPython(sessionSeconds = 40): Promise<KazooProcess> {
     const process = startKazoo(SCRIPT, [`${server.host}:${server.port}`, String(sessionSeconds)]);

@@ -1,20 +1,20 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import {
-  requireZooKeeper,
-  startProxy,
-  startZooKeeper,
-  type TcpProxy,
-  type ZooKeeperServer,
-} from "../../../../../testing/zookeeper/index.ts";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { requireZooKeeper, startProxy, type TcpProxy } from "../../../../../testing/zookeeper/index.ts";
 import { Aborted, LockLost, LockTimeout, lock, stand, tryLock } from "../../src/index.ts";
-import { closeAll, connect, freshPath, inspectLock, namesBelow, SHORT_SESSION_MS, until } from "./support.ts";
+import {
+  closeAll,
+  connect,
+  freshPath,
+  inspectLock,
+  namesBelow,
+  SHORT_SESSION_MS,
+  serverHere,
+  until,
+} from "./support.ts";
 
 describe.skipIf(requireZooKeeper())("lock over broken connections", () => {
-  let server: ZooKeeperServer;
+  const server = serverHere();
   let proxy: TcpProxy;
-  beforeAll(async () => {
-    server = await startZooKeeper();
-  });
   beforeEach(async () => {
     proxy = await startProxy(server);
   });
@@ -23,7 +23,6 @@ describe.skipIf(requireZooKeeper())("lock over broken connections", () => {
     await closeAll();
     await proxy.close();
   });
-  afterAll(() => server.stop());
 
   const cuts = (["to-server", "to-client"] as const).flatMap((direction) =>
     [0, 1, 4, 20, 60].map((bytes) => ({ direction, bytes })),

@@ -1,19 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import {
-  requireZooKeeper,
-  startZooKeeper,
-  type ZooKeeperServer,
-} from "../../../../../testing/zookeeper/index.ts";
+import { afterEach, describe, expect, test } from "vitest";
+import { requireZooKeeper } from "../../../../../testing/zookeeper/index.ts";
 import { Aborted, LockTimeout, lock, MultiFailed, NoNode, tryLock } from "../../src/index.ts";
-import { closeAll, connect, freshPath, inspectLock, namesBelow, until } from "./support.ts";
+import { closeAll, connect, freshPath, inspectLock, namesBelow, serverHere, until } from "./support.ts";
 
 describe.skipIf(requireZooKeeper())("lock", () => {
-  let server: ZooKeeperServer;
-  beforeAll(async () => {
-    server = await startZooKeeper();
-  });
+  const server = serverHere();
   afterEach(closeAll);
-  afterAll(() => server.stop());
 
   test("the winner's contender has the name that kazoo expects, and the loser leaves nothing behind", async () => {
     const [a, b] = [await connect(server), await connect(server)];

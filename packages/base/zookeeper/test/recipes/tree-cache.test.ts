@@ -1,25 +1,20 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
   kazoo,
   requireZooKeeper,
   startProxy,
-  startZooKeeper,
   type TcpProxy,
-  type ZooKeeperServer,
 } from "../../../../../testing/zookeeper/index.ts";
 import { Closed, openTreeCache, tryLock, type ZooKeeper } from "../../src/index.ts";
-import { closeAll, connect, freshPath, SHORT_SESSION_MS, until } from "./support.ts";
+import { closeAll, connect, freshPath, SHORT_SESSION_MS, serverHere, until } from "./support.ts";
 import { contents, record, Traffic, texts } from "./tree-cache-support.ts";
 
 describe.skipIf(requireZooKeeper())("tree cache", () => {
-  let server: ZooKeeperServer;
+  const server = serverHere();
   let proxy: TcpProxy;
   let writer: ZooKeeper;
   let root: string;
   let traffic: Traffic;
-  beforeAll(async () => {
-    server = await startZooKeeper();
-  });
   beforeEach(async () => {
     proxy = await startProxy(server);
     writer = await connect(server);
@@ -31,7 +26,6 @@ describe.skipIf(requireZooKeeper())("tree cache", () => {
     await closeAll();
     await proxy.close();
   });
-  afterAll(() => server.stop());
 
   const put = (name: string, text: string) => writer.create(`${root}/${name}`, Buffer.from(text));
   const lockOf = (name: string) => `${root}/${name}/lock`;

@@ -9,7 +9,7 @@ import { type AwsServer, motoPython, requireAws, startAws } from "../../../../..
 import { patient } from "../../../../../testing/patience.ts";
 import { requireSshd, startSshd } from "../../../../../testing/sshd/index.ts";
 import { freePort } from "../../../../../testing/zookeeper/index.ts";
-import { Site } from "../nodeyard.ts";
+import { type Granted, Site } from "../nodeyard.ts";
 import { follow, inFolder } from "./guide.ts";
 
 const LIMIT_MS = patient(600_000);
@@ -18,11 +18,6 @@ const DEBIAN = "136693071363";
 const ACCOUNT = "123456789012";
 /** An instance has an address of its own here, where the SSH server listens. */
 const ADDRESSES = "127.61.";
-
-interface Granted {
-  readonly lease: string;
-  readonly nodes: readonly { readonly id: string }[];
-}
 
 test.skipIf(requireAws() ?? requireSshd())("connect-aws.md", () =>
   inFolder(async (folder) => {

@@ -8,13 +8,6 @@ const config = launcherConfig([fakeProvider()]);
 /** Longer than any sweep. */
 const LONG_MS = 200_000;
 
-/** A machine in the cloud, with the tag of whoever made it. */
-async function machine(world: World, installation: string | null, nodeId = "0000000000"): Promise<string> {
-  const tag = installation === null ? null : { installation, provider: "cloud", pool: "main", nodeId };
-  const order = { name: "m", tag, az: null, resources: { instances: 1 }, networks: [], imageProperties: {} };
-  return (await world.settle(world.cloud.create(order, new AbortController().signal))).id;
-}
-
 const standing = (world: World) => world.cloud.inspect().map(({ id }) => id);
 
 /** A Python launcher's pool for the provider, registered by a session that is no member of Nodeyard. */
@@ -57,9 +50,8 @@ describe("an unlocked building record", () => {
   test("is garbage: the record goes within seconds, and so does the machine that carries our tag", async () => {
     const world = new World();
     await world.start("a", config);
-    const installation = world.json("/nodeyard/installation")?.id as string;
     const id = await world.makeNode({ ...OURS, state: "building", state_time: world.clock.now() / 1000 });
-    const made = await machine(world, installation, id);
+    const made = await world.machine(id);
     await world.until("the record is gone", () => world.node(id) === undefined, 10_000);
     await world.until("the machine too", () => !standing(world).includes(made), LONG_MS);
   });
@@ -76,22 +68,12 @@ describe("an unlocked building record", () => {
     await world.until("the record is gone", () => world.node(id) === undefined, 10_000);
   });
 
-  test("is not resumed: a request whose launcher died gets another machine", async () => {
-    const world = new World();
-    const request = await world.ask({ state: "pending" });
-    const id = await world.makeNode({ ...OURS, allocated_to: request, state: "building" });
-    await world.start("a", config);
-    const { nodes } = await world.fulfilled(request);
-    expect(nodes).not.toContain(id);
-    expect(world.node(id)).toBeUndefined();
-  });
-
   test("of a provider that a Python launcher serves goes too, but nothing in the cloud that is not ours", async () => {
     const world = new World();
     await pythonPool(world);
     await world.start("a", config);
-    const theirs = await machine(world, null);
-    const others = await machine(world, "11111111-2222-4333-8444-555555555555");
+    const theirs = await world.machine("m", null);
+    const others = await world.machine("m", { installation: "11111111-2222-4333-8444-555555555555" });
     const id = await world.makeNode({ ...OURS, state: "building", state_time: world.clock.now() / 1000 });
     await world.until("the record is gone", () => world.node(id) === undefined, 10_000);
     await world.run(LONG_MS);

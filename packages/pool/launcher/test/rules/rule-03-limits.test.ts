@@ -22,16 +22,8 @@ test("rule 3: a corrupted ledger is counted again, and exceeds no limit for long
 describe("rule 3: what others use", () => {
   test("of the cloud counts as it is seen: nothing is launched beyond it, and it is used when it comes back", async () => {
     const world = new World({ quota: { instances: 3 } });
-    const server = (name: string) => ({
-      name,
-      tag: null,
-      az: null,
-      resources: { instances: 1 },
-      networks: [],
-      imageProperties: {},
-    });
-    const { signal } = new AbortController();
-    const [first] = await Promise.all(["x", "y"].map((name) => world.cloud.create(server(name), signal)));
+    const first = await world.machine("x", null);
+    await world.machine("y", null);
     const { launcher } = await world.start("launcher-a", launcherConfig([fakeProvider()]));
     const ids = [await world.ask(), await world.ask()];
     await world.fulfilled(ids[0]!);
@@ -40,7 +32,7 @@ describe("rule 3: what others use", () => {
     expect(world.request(ids[1]!)?.declined_by ?? []).toEqual([]);
     const verdict = { code: "capacity.provider", facts: { limit: 1, used: 1 } };
     expect(launcher.verdict(ids[1]!)).toMatchObject(verdict);
-    await world.cloud.delete(first!.id, signal);
+    await world.cloud.delete(first, new AbortController().signal);
     await world.fulfilled(ids[1]!, 900_000);
   });
 

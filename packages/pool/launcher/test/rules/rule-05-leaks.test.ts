@@ -1,27 +1,8 @@
-import type { Tag } from "@nodeyard/driver";
 import { describe, expect, test } from "vitest";
 import { withMethods } from "./with-methods.ts";
 import { fakeProvider, launcherConfig, type MemberOptions, World } from "./world.ts";
 
 const signal = new AbortController().signal;
-
-/** A machine in the cloud, as whoever owns the tag would have made it. */
-async function machine(world: World, name: string, tag: Partial<Tag> | null): Promise<string> {
-  const installation = (world.json("/nodeyard/installation")?.id as string) ?? "";
-  const full: Tag = { installation, provider: "cloud", pool: "main", nodeId: name, ...tag };
-  const server = await world.cloud.create(
-    {
-      name,
-      tag: tag === null ? null : full,
-      az: null,
-      resources: { instances: 1 },
-      networks: [],
-      imageProperties: {},
-    },
-    signal,
-  );
-  return server.id;
-}
 
 const there = (world: World) => world.cloud.inspect().map(({ name }) => name);
 
@@ -36,7 +17,7 @@ async function launcher(world = new World(), options: MemberOptions = {}) {
 describe("rule 5: what outlives its record", () => {
   test("goes after two looks, and not after one", async () => {
     const { world, counters } = await launcher();
-    await machine(world, "0000000900", {});
+    await world.machine("0000000900", {});
     // The first look is over by now, the second comes later for certain.
     await world.run(80_000);
     expect(there(world)).toEqual(["0000000900"]);
@@ -53,7 +34,7 @@ describe("rule 5: what outlives its record", () => {
       null,
       { installation: "" },
     ];
-    for (const [at, tag] of others.entries()) await machine(world, `foreign-${at}`, tag);
+    for (const [at, tag] of others.entries()) await world.machine(`foreign-${at}`, tag);
     await world.run(3 * TWO_SWEEPS);
     expect(there(world)).toHaveLength(others.length);
     expect(counters.value("launcher.leaked")).toBe(0);
@@ -65,7 +46,7 @@ describe("rule 5: what outlives its record", () => {
     const id = await world.ask();
     const { nodes } = await world.fulfilled(id);
     await world.put(`/nodepool/nodes/${(nodes as string[])[0]}`, { ...world.nodes()[0], state: "hold" });
-    await machine(world, "0000000900", {});
+    await world.machine("0000000900", {});
     world.fault = ({ kind, path }) =>
       kind !== "write" && path.startsWith("/nodepool/nodes") ? "lose-request" : undefined;
     tree.expire();
@@ -93,7 +74,7 @@ describe("rule 5: what outlives its record", () => {
       tree.disconnect();
       seen = it.view.complete;
     };
-    await machine(world, "0000000900", {});
+    await world.machine("0000000900", {});
     for (const left of [["0000000900"], ["0000000900"], []]) {
       const before = looks;
       await world.until("the next look", () => looks > before, TWO_SWEEPS);
@@ -105,7 +86,7 @@ describe("rule 5: what outlives its record", () => {
 
   test("of more than three machines and a tenth of all stays, with an alarm that is repeated", async () => {
     const { world, log, counters } = await launcher();
-    for (let at = 0; at < 4; at++) await machine(world, `000000090${at}`, {});
+    for (let at = 0; at < 4; at++) await world.machine(`000000090${at}`, {});
     await world.run(2 * TWO_SWEEPS);
     expect(there(world)).toHaveLength(4);
     expect(counters.value("launcher.leak_brake", { provider: "cloud" })).toBeGreaterThan(1);

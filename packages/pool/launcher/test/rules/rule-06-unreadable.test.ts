@@ -56,16 +56,7 @@ for (const when of ["seen before", "new to the launcher"]) {
     for (const shape of Object.keys(SHAPES)) {
       test(`${shape}: its machine stays until it is repaired and returned, and so does what leaked meanwhile`, async () => {
         const { world, id, before, log, counters } = await begin(launcherConfig([fakeProvider()]), shape);
-        const { installation } = world.cloud.inspect()[0]!.tag!;
-        const order = {
-          name: "leak",
-          az: null,
-          resources: { instances: 1 },
-          networks: [],
-          imageProperties: {},
-        };
-        const tag = { installation, provider: "cloud", pool: "main", nodeId: "0000000900" };
-        await world.settle(world.cloud.create({ ...order, tag }, new AbortController().signal));
+        await world.machine("leak", { nodeId: "0000000900" });
         await world.run(3 * TWO_SWEEPS);
         expect(
           world.cloud
@@ -115,16 +106,7 @@ for (const when of ["seen before", "new to the launcher"]) {
     test("what cannot be its provider's goes on as ever", async () => {
       const config = launcherConfig([fakeProvider(), fakeProvider("other")]);
       const { world } = await begin(config, "a state that nobody knows");
-      const { installation } = world.cloud.inspect()[0]!.tag!;
-      const order = {
-        name: "leak",
-        az: null,
-        resources: { instances: 1 },
-        networks: [],
-        imageProperties: {},
-      };
-      const tag = { installation, provider: "other", pool: "main", nodeId: "0000000900" };
-      await world.settle(world.cloud.create({ ...order, tag }, new AbortController().signal));
+      await world.machine("leak", { nodeId: "0000000900", provider: "other" });
       await world.run(2 * TWO_SWEEPS);
       expect(world.cloud.inspect().map((machine) => machine.tag?.nodeId)).not.toContain("0000000900");
     });

@@ -130,18 +130,7 @@ describe("rule 8: a driver that stops answering", () => {
     "%s: what leaked goes once it answers again",
     async (method) => {
       const { world, member, deafness } = await deafFrom([]);
-      const installation = world.json("/nodeyard/installation")?.id as string;
-      await world.cloud.create(
-        {
-          name: "leak",
-          tag: { installation, provider: "cloud", pool: "main", nodeId: "0000004711" },
-          az: null,
-          resources: { instances: 1 },
-          networks: [],
-          imageProperties: {},
-        },
-        new AbortController().signal,
-      );
+      await world.machine("leak", { nodeId: "0000004711" });
       deafness.add(method);
       await world.until(
         "it is counted",

@@ -1,4 +1,4 @@
-import type { Driver, ProviderConfig, Scanner } from "@nodeyard/driver";
+import type { Driver, ProviderConfig, Scanner, Tag } from "@nodeyard/driver";
 import { createFakeDriver, FakeCloud, type FakeKnobs, fakeConfig, INSTANT } from "@nodeyard/driver-fake";
 import { createMetastaticDriver, metastaticDriver, type SliverAccess } from "@nodeyard/driver-metastatic";
 import { staticDriver } from "@nodeyard/driver-static";
@@ -223,6 +223,19 @@ export class World {
       this.other.create(`${paths.requests}/${prefix}-`, Buffer.from(text), { sequential: true }),
     );
     return path.slice(path.lastIndexOf("/") + 1);
+  }
+
+  /** A machine that no launcher here made: with a tag of this installation but for what `tag` says, or without one. Returns its id. */
+  async machine(
+    name: string,
+    tag: Partial<Tag> | null = {},
+    resources: Readonly<Record<string, number>> = { instances: 1 },
+  ) {
+    const installation = (this.json("/nodeyard/installation")?.id as string) ?? "";
+    const full = { installation, provider: "cloud", pool: "main", nodeId: name, ...tag };
+    const order = { name, az: null, resources, networks: [], imageProperties: {} };
+    const { signal } = new AbortController();
+    return (await this.settle(this.cloud.create({ ...order, tag: tag && full }, signal))).id;
   }
 
   /** A node record as others make them: its id comes from the tree. */
