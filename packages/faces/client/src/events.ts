@@ -5,32 +5,34 @@ import type { QueryOf, Reply, RowOf } from "./operation.ts";
 /** Kinds to follow; none chosen means all. */
 export type EventQuery = Omit<QueryOf<"follow_events">, "last_event_id">;
 
-interface Rows {
+/** Rows of the stream of events, by kind: those of the lists. */
+export interface EventRows {
   readonly node: Reply<"get_nodes">;
   readonly request: Reply<"get_requests">;
   readonly lease: Reply<"get_leases">;
   readonly image: RowOf<"list_images">;
   readonly pool: RowOf<"list_pools">;
   readonly member: RowOf<"list_members">;
+  readonly standing: RowOf<"list_standings">;
 }
 
 /** A row exists or has changed. */
 export type Put = {
-  [Kind in keyof Rows]: {
+  [Kind in keyof EventRows]: {
     readonly type: "put";
     readonly kind: Kind;
     readonly id: string;
-    readonly row: Rows[Kind];
+    readonly row: EventRows[Kind];
     /** The thing had states since its last event that the server did not see. */
     readonly skipped?: true;
   };
-}[keyof Rows];
+}[keyof EventRows];
 
 /** What `Client.events` yields. After a `gap`, discard all rows that were collected so far. */
 export type YardEvent =
   | Put
   /** The row does not exist any more, or the caller may not see it any more. */
-  | { readonly type: "remove"; readonly kind: keyof Rows; readonly id: string; readonly skipped?: true }
+  | { readonly type: "remove"; readonly kind: keyof EventRows; readonly id: string; readonly skipped?: true }
   /** Events were missed. Discard all rows: the existing ones follow, up to `synced`. */
   | { readonly type: "gap"; readonly why: string }
   /** All existing rows have been sent. */

@@ -69,7 +69,7 @@ export const imageChanges: readonly Route[] = [
     roles: OPERATORS,
     params: imageName,
     status: 204,
-    handle: async (call) => void (await requestBuild(call.known.handles, demandImage(call))),
+    handle: async (call) => requestBuild(call.known.handles, demandImage(call)),
   }),
   route({
     id: "export_image_data",

@@ -1,11 +1,23 @@
 import { BREAKERS, decodeFailures, failureKey, readable, subjectOf } from "@nodeyard/model";
 import { askProvider, iso, type LauncherUse } from "@nodeyard/operations";
-import { counts, maybe, moment, type Row, texts } from "@nodeyard/operations/listing";
+import {
+  about,
+  counts,
+  type Fields,
+  maybe,
+  moment,
+  number,
+  type Row,
+  rowOf,
+  schemaOf,
+  text,
+  texts,
+} from "@nodeyard/operations/listing";
 import type { View } from "@nodeyard/view";
 import { z } from "zod";
 import { type Collection, demandKnown, unscoped } from "./collection.ts";
 import { countStates, poolsIn } from "./counts.ts";
-import { seesAll } from "./principal.ts";
+import { type Principal, seesAll } from "./principal.ts";
 import { type Call, READERS, type Route, route } from "./route.ts";
 
 /** Amounts by resource: `instances`, `cores`, `ram` in MiB, and what else the provider counts. */
@@ -18,53 +30,96 @@ const amountsInUse = z.record(
   }),
 );
 
-const providerSchema = z.object({
-  provider: z.string(),
-  pools: texts(z),
-  launchers: texts(z),
-  labels: texts(z),
-  nodes: counts(z),
-  breakers: z.array(
-    z.object({
-      offering: z.string(),
-      failures: z.int(),
-      why: z.string(),
-      opened: moment(z),
-      until: moment(z),
-    }),
-  ),
-  standings: z
-    .array(
-      z.object({
-        launcher: z.string(),
-        driver: z.string(),
-        quota: amountsInUse.describe("what the cloud allows, by resource"),
-        quota_read_at: moment(z),
-        launching: z.number(),
-        max_concurrency: z.number().nullable(),
-        calls: z
-          .object({ waiting: z.number(), free: z.number(), interval_ms: z.number() })
-          .nullable()
-          .describe("of the cloud's API, which wait for the rate limit, and how many more may"),
-        pools: z.array(
-          z.object({ pool: z.string(), limits: amountsInUse, waiting: z.int(), paused: z.boolean() }),
-        ),
-        errors: z
-          .array(
-            z.object({
-              at: moment(z),
-              event: z.string(),
-              node: z.string(),
-              kind: maybe(z),
-              error: z.string(),
-            }),
-          )
-          .describe("the last ones of launches and deletions since the launcher started"),
-      }),
-    )
-    .describe("what launchers know of its use; how it stands is in /v1/standings"),
-  unknown: texts(z).describe("launchers that serve it and did not say how it stands"),
-});
+/** What one launcher says of its use of a provider, for programs. */
+const useFields: Fields<LauncherUse> = {
+  launcher: [text, ({ launcher }) => launcher],
+  driver: [text, ({ driver }) => driver],
+  quota: [
+    () => amountsInUse.describe("what the cloud allows, by resource"),
+    ({ limits, used, quota }) => use(limits, used, quota),
+  ],
+  quota_read_at: [moment, ({ readAt }) => iso(readAt)],
+  launching: [number, ({ launching }) => launching],
+  max_concurrency: [() => z.number().nullable(), ({ maxConcurrency }) => maxConcurrency],
+  calls: [
+    () =>
+      z
+        .object({ waiting: z.number(), free: z.number(), interval_ms: z.number() })
+        .nullable()
+        .describe("of the cloud's API, which wait for the rate limit, and how many more may"),
+    ({ pace }) =>
+      pace === undefined ? null : { waiting: pace.waiting, free: pace.free, interval_ms: pace.intervalMs },
+  ],
+  pools: [
+    () =>
+      z.array(z.object({ pool: z.string(), limits: amountsInUse, waiting: z.int(), paused: z.boolean() })),
+    ({ pools }) =>
+      pools.map(({ name: pool, limits, used, waiting, paused }) => ({
+        pool,
+        limits: use(limits, used),
+        waiting,
+        paused,
+      })),
+  ],
+  errors: [
+    () =>
+      z
+        .array(
+          z.object({ at: moment(z), event: z.string(), node: z.string(), kind: maybe(z), error: z.string() }),
+        )
+        .describe("the last ones of launches and deletions since the launcher started"),
+    ({ errors }) => errors.map(({ at, ...error }) => ({ at: iso(at), ...error })),
+  ],
+};
+
+/** A provider, for whom, and what launchers say of it. */
+interface Provider {
+  readonly name: string;
+  readonly view: View;
+  readonly principal: Principal;
+  readonly uses: readonly LauncherUse[];
+}
+
+/** A provider, for programs. */
+const providerFields: Fields<Provider> = {
+  provider: [text, ({ name }) => name],
+  pools: [texts, (one) => unique(poolsOf(one).map(({ name }) => name ?? ""))],
+  launchers: [texts, launchersOf],
+  labels: [texts, (one) => unique(poolsOf(one).flatMap(({ supportedLabels }) => supportedLabels))],
+  nodes: [
+    counts,
+    ({ name, view, principal }) => countStates(view, view.nodes.byProvider.get(name), principal),
+  ],
+  breakers: [
+    () =>
+      z.array(
+        z.object({
+          ...{ offering: z.string(), failures: z.int(), why: z.string() },
+          ...{ opened: moment(z), until: moment(z) },
+        }),
+      ),
+    ({ name, view }) => [...breakersOf(view, name)],
+  ],
+  standings: [
+    () =>
+      z
+        .array(schemaOf(z, useFields))
+        .describe("what launchers know of its use; how it stands is in /v1/standings"),
+    ({ uses }) => uses.map((one) => rowOf(useFields, one)),
+  ],
+  unknown: [
+    about(texts, "launchers that serve it and did not say how it stands"),
+    (one) => launchersOf(one).filter((host) => !one.uses.some(({ launcher }) => launcher === host)),
+  ],
+};
+
+function poolsOf({ name, view }: Provider) {
+  return poolsIn(view).flatMap(({ record }) => (record.providerName === name ? record : []));
+}
+
+function launchersOf(one: Provider): readonly string[] {
+  return unique(poolsOf(one).map(({ hostname }) => hostname));
+}
 
 /** What a question to all launchers costs, in calls: it writes to the tree. */
 export const ASK_CALLS = 10;
@@ -75,28 +130,24 @@ export const providers: Collection = {
   about:
     "the providers that launchers are configured with or that nodes or uploads belong to; the list has the standings of this process, and one has those of all launchers, which are asked",
   roles: READERS,
-  row: providerSchema,
+  row: schemaOf(z, providerFields),
   key: "provider",
   filters: ["provider", "launchers", "labels"],
   rows: (call) =>
     unscoped(call, () => {
       const standings = call.parts.sources.providers();
-      return allProviders(call).map((provider) =>
-        rowOf(
-          call,
-          provider,
-          standings.filter(({ name }) => name === provider),
-        ),
-      );
+      return allProviders(call).map((name) => {
+        const uses = standings.filter((one) => one.name === name);
+        return rowOf(providerFields, { name, view: call.known.view, principal: call.principal, uses });
+      });
     }),
-  one: async (call, provider) => {
-    const { view, handles } = call.known;
-    if (!seesAll(call.principal)) return undefined;
-    call.charge(ASK_CALLS);
-    const standings = await askProvider(handles, provider);
+  one: async ({ known: { view, handles }, principal, charge }, name) => {
+    if (!seesAll(principal)) return undefined;
+    charge(ASK_CALLS);
+    const uses = await askProvider(handles, name);
     // A provider whose launchers have just started may have no record yet.
-    const isKnown = standings.length > 0 || providerNames(view).includes(provider);
-    return isKnown ? rowOf(call, provider, standings) : undefined;
+    const isKnown = uses.length > 0 || providerNames(view).includes(name);
+    return isKnown ? rowOf(providerFields, { name, view, principal, uses }) : undefined;
   },
 };
 
@@ -204,51 +255,6 @@ function providerNames(view: View): readonly string[] {
   const uploads = [...view.images.names()].flatMap((name) => [...view.images.uploads(name)]);
   const uploadedTo = uploads.map(({ provider }) => provider);
   return unique([...served, ...view.nodes.byProvider.keys(), ...uploadedTo]).filter((name) => name !== "");
-}
-
-/** A provider's row. `standings`: what launchers said; those that serve it and said nothing are `unknown`. */
-function rowOf(
-  { known: { view }, principal }: Call,
-  provider: string,
-  standings: readonly LauncherUse[],
-): Row {
-  const own = poolsIn(view)
-    .map(({ record }) => record)
-    .filter(({ providerName }) => providerName === provider);
-  const launchers = unique(own.map(({ hostname }) => hostname));
-  const known = new Set(standings.map(({ launcher }) => launcher));
-  return {
-    provider,
-    pools: unique(own.map(({ name }) => name ?? "")),
-    launchers,
-    labels: unique(own.flatMap(({ supportedLabels }) => supportedLabels)),
-    nodes: countStates(view, view.nodes.byProvider.get(provider), principal),
-    breakers: [...breakersOf(view, provider)],
-    standings: standings.map(standingRow),
-    unknown: launchers.filter((launcher) => !known.has(launcher)),
-  };
-}
-
-/** What one launcher says, with the names and units of the API: moments for milliseconds. */
-function standingRow({ launcher, ...standing }: LauncherUse): Row {
-  const { driver, limits, quota, readAt, used, launching, maxConcurrency, pace } = standing;
-  return {
-    launcher,
-    driver,
-    quota: use(limits, used, quota),
-    quota_read_at: iso(readAt),
-    launching,
-    max_concurrency: maxConcurrency,
-    calls:
-      pace === undefined ? null : { waiting: pace.waiting, free: pace.free, interval_ms: pace.intervalMs },
-    pools: standing.pools.map((pool) => ({
-      pool: pool.name,
-      limits: use(pool.limits, pool.used),
-      waiting: pool.waiting,
-      paused: pool.paused,
-    })),
-    errors: standing.errors.map(({ at, ...error }) => ({ at: iso(at), ...error })),
-  };
 }
 
 type Amounts = Readonly<Record<string, number>>;

@@ -1,10 +1,10 @@
-import type { Reply, RowOf } from "@nodeyard/client";
+import type { EventRows, Reply, RowOf } from "@nodeyard/client";
 
 /** Rows of REST v1, with the types of its OpenAPI document. Times are ISO 8601. */
-export type NodeRow = Brief<RowOf<"list_nodes">>;
-export type RequestRow = Brief<RowOf<"list_requests">>;
-export type LeaseRow = Brief<RowOf<"list_leases">>;
-export type ImageRow = Brief<RowOf<"list_images">>;
+export type NodeRow = Rows["node"];
+export type RequestRow = Rows["request"];
+export type LeaseRow = Rows["lease"];
+export type ImageRow = Rows["image"];
 export type BuildRow = RowOf<"list_builds">;
 export type UploadRow = RowOf<"list_uploads">;
 export type Progress = NonNullable<BuildRow["progress"]>;
@@ -17,13 +17,5 @@ export type Machines = Reply<"list_sliver_machines">;
 type Brief<T> = { readonly [K in keyof T]: null extends T[K] ? T[K] | undefined : T[K] };
 
 /** Kinds of rows in the stream of events. */
-export interface Rows {
-  readonly node: NodeRow;
-  readonly request: RequestRow;
-  readonly lease: LeaseRow;
-  readonly image: ImageRow;
-  readonly pool: Brief<RowOf<"list_pools">>;
-  readonly member: Brief<RowOf<"list_members">>;
-  readonly standing: Brief<RowOf<"list_standings">>;
-}
+export type Rows = { readonly [K in keyof EventRows]: Brief<EventRows[K]> };
 export type Kind = keyof Rows;

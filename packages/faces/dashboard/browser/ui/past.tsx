@@ -1,16 +1,10 @@
 import { bars, type Step, took } from "@nodeyard/client/steps";
+import type { Explanation } from "@nodeyard/operations";
 import { now as clock } from "../data/clock.ts";
 import { FactLine } from "./facts.tsx";
 import { Section, When } from "./pieces.tsx";
 
-export interface PastEvent {
-  readonly at: string | null;
-  readonly event: string;
-  readonly meaning: string | null;
-  readonly node: string | null;
-  readonly by: string | null;
-  readonly facts: Readonly<Record<string, unknown>>;
-}
+type PastEvent = Explanation["events"][number];
 
 export function Waterfall({ steps }: { readonly steps: readonly Step[] }) {
   // Updated every second, but only while a step is under way.

@@ -1,61 +1,19 @@
-import { type Step, span } from "@nodeyard/client/steps";
+import { span } from "@nodeyard/client/steps";
+import type { Explanation } from "@nodeyard/operations";
 import type { ComponentChildren } from "preact";
 import { call } from "../data/api.ts";
 import { msOf } from "../data/format.ts";
 import type { Kind } from "../data/rows.ts";
 import { row } from "../data/state.ts";
 import { Facts, Name, Prose } from "./facts.tsx";
-import { Console, Events, Lines, type PastEvent, Waterfall } from "./past.tsx";
+import { Console, Events, Lines, Waterfall } from "./past.tsx";
 import { Age, Problem, Section, State, When } from "./pieces.tsx";
 import { useChange, useLoad } from "./use.ts";
 
 type FactsOf = Readonly<Record<string, unknown>>;
+type PoolSays = Explanation["pools"][number];
+type Estimate = NonNullable<Explanation["estimate"]>;
 
-interface Reason {
-  readonly code: string;
-  readonly meaning: string | null;
-  readonly facts: FactsOf;
-  readonly since?: string | null;
-  readonly next_try: string | null;
-}
-
-interface Estimate {
-  readonly pool: string;
-  readonly likely_seconds: number;
-  readonly from_seconds: number;
-  readonly to_seconds: number;
-  readonly launches: number;
-  readonly uses: number;
-}
-
-interface PoolSays extends Reason {
-  readonly pool: string;
-  readonly member: string;
-  readonly outlook: string;
-  readonly position: number | null;
-  readonly waiting: number;
-  readonly estimate: Estimate | null;
-  readonly no_estimate: string | null;
-}
-
-/** Answer of `GET /v1/explain/{kind}/{id}`, the same as `nodeyard explain --json` prints. */
-interface Explanation {
-  readonly kind: string;
-  readonly id: string;
-  readonly state: string;
-  readonly since: string | null;
-  readonly about: FactsOf;
-  readonly waits_for: Reason | null;
-  readonly next: string;
-  readonly estimate: Estimate | null;
-  readonly pools: readonly PoolSays[];
-  readonly steps: readonly Step[];
-  readonly events: readonly PastEvent[];
-  readonly journal: { readonly problem: string | null };
-  readonly members: { readonly silent: readonly { readonly member: string; readonly why: string }[] };
-}
-
-export type ExplainedKind = "request" | "lease" | "node" | "label" | "image";
 const LIVE: ReadonlySet<string> = new Set<Kind>(["request", "lease", "node", "image"]);
 /** Milliseconds to wait after a change: the event of a record arrives before the launcher has noted the change for `explain`. */
 const SETTLED_MS = 700;
@@ -63,7 +21,7 @@ const SETTLED_MS = 700;
 const MORE = "lease cost remarks hosts providers_not_served failed_because waits_for_requests".split(" ");
 
 interface Subject {
-  readonly kind: ExplainedKind;
+  readonly kind: Explanation["kind"];
   readonly id: string;
   /** What the view shows of the record; undefined: the record is gone or has no row, and all that `explain` knows of it is shown. */
   readonly facts?: FactsOf | undefined;

@@ -16,11 +16,9 @@ export class ImageOperationError extends NodeyardError {}
 
 /**
  * Requests a build. An existing request is renewed, so that a build which began earlier does not answer it: builders compare its
- * time. Resolves with the ids of the builds that existed before. The image need not be known: the configuration of a builder may
- * have it.
+ * time. The image need not be known: the configuration of a builder may have it.
  */
-export async function requestBuild({ tree }: OperationHandles, image: string): Promise<ReadonlySet<string>> {
-  const before = new Set((await orUndefined(tree.children(paths.imageBuilds(image)))) ?? []);
+export async function requestBuild({ tree }: OperationHandles, image: string): Promise<void> {
   const path = paths.imageRequest(image);
   await ensurePath(tree, paths.image(image));
   try {
@@ -35,12 +33,6 @@ export async function requestBuild({ tree }: OperationHandles, image: string): P
       });
     });
   }
-  return before;
-}
-
-/** Whether the tree has, or had, anything of the image: its folder is never removed while it is configured. */
-export async function isKnownImage({ tree }: OperationHandles, image: string): Promise<boolean> {
-  return (await tree.stat(paths.image(image))) !== undefined;
 }
 
 /** Pauses an image, or ends its pause. Idempotent. Builds under way go on. */
