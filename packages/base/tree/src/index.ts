@@ -8,7 +8,10 @@ export {
   socketPath,
 } from "./embedded/index.ts";
 export * from "./errors.ts";
+export * from "./fence.ts";
+export * from "./held-record.ts";
 export * from "./helpers.ts";
+export * from "./interrupted.ts";
 export * from "./lock.ts";
 export * from "./memory/index.ts";
 export { requestBytes } from "./request-size.ts";

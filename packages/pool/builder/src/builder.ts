@@ -8,20 +8,17 @@ import {
 import type { BuilderSettings } from "@nodeyard/config";
 import {
   Controller,
-  Fence,
-  isInterrupted,
   Membership,
   mayAct,
   openInstallation,
   Registration,
-  retryInterrupted,
   StandingReporter,
 } from "@nodeyard/coordination";
 import type { Driver, ProviderConfig, Scanner } from "@nodeyard/driver";
 import { canaryImage } from "@nodeyard/model";
 import { backoff, type Clock, messageOf, type Random, settledWithin } from "@nodeyard/runtime";
 import { type Counters, Live, type LiveWork, type Log } from "@nodeyard/telemetry";
-import { type Tree, treeNow } from "@nodeyard/tree";
+import { Fence, isInterrupted, retryInterrupted, type Tree, treeNow } from "@nodeyard/tree";
 import { type NodeEntry, View } from "@nodeyard/view";
 import { judgeTrials } from "./control/canary.ts";
 import type { BuilderContext } from "./control/context.ts";

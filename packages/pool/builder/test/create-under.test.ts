@@ -1,6 +1,5 @@
-import { FenceLost } from "@nodeyard/coordination";
 import { seededRandom, systemClock } from "@nodeyard/runtime";
-import { createMemoryTree } from "@nodeyard/tree";
+import { createMemoryTree, FenceLost } from "@nodeyard/tree";
 import { expect, test } from "vitest";
 import { createUnder } from "../src/control/records.ts";
 

@@ -1,8 +1,7 @@
-import { Fence } from "@nodeyard/coordination";
 import { changeImageBuild, decodeImageBuild, encodeImageBuild, newImageBuild, paths } from "@nodeyard/model";
 import { seededRandom, systemClock } from "@nodeyard/runtime";
 import { Counters, memoryLog } from "@nodeyard/telemetry";
-import { createMemoryTree, ensurePath } from "@nodeyard/tree";
+import { createMemoryTree, ensurePath, Fence } from "@nodeyard/tree";
 import { View } from "@nodeyard/view";
 import { expect, test } from "vitest";
 import type { BuilderContext } from "../src/control/context.ts";

@@ -1,7 +1,6 @@
 import type { Clock } from "@nodeyard/runtime";
-import type { Tree } from "@nodeyard/tree";
+import { type Fence, FenceLost, type Held, type Tree } from "@nodeyard/tree";
 import type { View } from "@nodeyard/view";
-import { type Fence, FenceLost, type Held } from "./fence.ts";
 
 /** How long a caller waits for a complete view of the tree, milliseconds. */
 const WHOLE_MS = 60_000;

@@ -1,8 +1,7 @@
 import { jitter, messageOf, settledWithin } from "@nodeyard/runtime";
-import { type CheckOp, ensurePath, type Feed, lineOf, type Tree } from "@nodeyard/tree";
+import { type CheckOp, ensurePath, type Feed, FenceLost, lineOf, type Tree } from "@nodeyard/tree";
 import { contenderPrefix, type Entry, enter, holderOf, withdraw } from "@nodeyard/zookeeper";
 import { Controller, type ControllerHandles } from "./controller.ts";
-import { FenceLost } from "./fence.ts";
 
 /** Before standing again after a failure, milliseconds. */
 const RETRY_MS = 5_000;

@@ -1,9 +1,8 @@
 import { newComponent } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
-import type { Session, Tree } from "@nodeyard/tree";
+import { retryInterrupted, type Session, type Tree } from "@nodeyard/tree";
 import { Controller, type ControllerHandles } from "./controller.ts";
 import { announceMember } from "./installation.ts";
-import { retryInterrupted } from "./interrupted.ts";
 import type { Registration } from "./registration.ts";
 
 /** How a daemon appears to other members: the kind of its component, and the prefix of its member name before the host. */

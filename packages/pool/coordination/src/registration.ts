@@ -8,8 +8,14 @@ import {
 } from "@nodeyard/model";
 import { type Clock, messageOf, type Random, settledWithin } from "@nodeyard/runtime";
 import type { Log } from "@nodeyard/telemetry";
-import { ignoreExisting, orUndefined, type Stat, type Tree, TreeError } from "@nodeyard/tree";
-import { retryInterrupted } from "./interrupted.ts";
+import {
+  ignoreExisting,
+  orUndefined,
+  retryInterrupted,
+  type Stat,
+  type Tree,
+  TreeError,
+} from "@nodeyard/tree";
 
 /** Leaving politely is worth this much, milliseconds: the end of the session does it too. */
 const LEAVE_MS = 2_000;

@@ -1,4 +1,3 @@
-import { isInterrupted, retry } from "@nodeyard/coordination";
 import {
   decodeFailures,
   encodeFailures,
@@ -9,7 +8,15 @@ import {
 } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { type FailureRule, furthest } from "@nodeyard/scheduler";
-import { CommitFailed, ensurePath, type Op, orUndefined, TreeError } from "@nodeyard/tree";
+import {
+  CommitFailed,
+  ensurePath,
+  isInterrupted,
+  type Op,
+  orUndefined,
+  retry,
+  TreeError,
+} from "@nodeyard/tree";
 import type { Handles } from "./handles.ts";
 
 /** A record as it stands in the tree. */

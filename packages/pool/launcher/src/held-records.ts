@@ -1,4 +1,3 @@
-import { type Fence, type Held, HeldRecord, type RecordKind } from "@nodeyard/coordination";
 import {
   changeNode,
   changeRequest,
@@ -12,6 +11,7 @@ import {
   type RequestPatch,
   type RequestRecord,
 } from "@nodeyard/model";
+import { type Fence, type Held, HeldRecord, type RecordKind } from "@nodeyard/tree";
 import type { Handles } from "./handles.ts";
 import type { Ledgers } from "./limits/ledger.ts";
 

@@ -1,17 +1,11 @@
 import { Answerer, type ProviderUse } from "@nodeyard/asking";
-import {
-  Controller,
-  Membership,
-  notReady,
-  openInstallation,
-  retryInterrupted,
-  StandingReporter,
-} from "@nodeyard/coordination";
+import { Controller, Membership, notReady, openInstallation, StandingReporter } from "@nodeyard/coordination";
 import { failureKey } from "@nodeyard/model";
 import type { ProviderMachines } from "@nodeyard/operations";
 import { deadline, NodeyardError } from "@nodeyard/runtime";
 import type { Verdict } from "@nodeyard/scheduler";
 import type { LiveWork, PastEvent } from "@nodeyard/telemetry";
+import { retryInterrupted } from "@nodeyard/tree";
 import type { View, ViewEvent } from "@nodeyard/view";
 import { answer, type Sources } from "./answer.ts";
 import { noteUse } from "./event-lines.ts";

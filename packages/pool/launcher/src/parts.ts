@@ -1,7 +1,8 @@
-import { Fence, Registration } from "@nodeyard/coordination";
+import { Registration } from "@nodeyard/coordination";
 import { defined } from "@nodeyard/runtime";
 import { failureRule, type Policy, type SchedulerEvent } from "@nodeyard/scheduler";
 import { Live } from "@nodeyard/telemetry";
+import { Fence } from "@nodeyard/tree";
 import { View } from "@nodeyard/view";
 import { AgeClock } from "./age-clock.ts";
 import { LeaseKeeper } from "./clients/leases.ts";

@@ -1,8 +1,8 @@
-import { Election, Fence, HeldRecord, type RecordKind, Registration } from "@nodeyard/coordination";
+import { Election, Registration } from "@nodeyard/coordination";
 import { newComponent } from "@nodeyard/model";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { Live, memoryLog } from "@nodeyard/telemetry";
-import { type CallInfo, createMemoryTree } from "@nodeyard/tree";
+import { type CallInfo, createMemoryTree, Fence, HeldRecord, type RecordKind } from "@nodeyard/tree";
 import { expect, test } from "vitest";
 
 /** Longer than an election waits before it tries again; ZooKeeper lets a follower be behind by its syncLimit, 10 s by default. */

@@ -1,4 +1,3 @@
-import { Fence } from "@nodeyard/coordination";
 import {
   decodeNode,
   decodeRequest,
@@ -10,7 +9,7 @@ import {
 } from "@nodeyard/model";
 import { seededRandom, systemClock } from "@nodeyard/runtime";
 import { memoryJournal, memoryLog } from "@nodeyard/telemetry";
-import { createMemoryTree, ensurePath } from "@nodeyard/tree";
+import { createMemoryTree, ensurePath, Fence } from "@nodeyard/tree";
 import { expect, test } from "vitest";
 import type { RecordHandles } from "../src/held-records.ts";
 import { lockRequest } from "../src/requests/accept.ts";

@@ -1,9 +1,17 @@
 import type { ImageSettings } from "@nodeyard/config";
-import { type Held, isInterrupted } from "@nodeyard/coordination";
 import { encodeImageBuild, type ImageBuildRecord, newImageBuild, paths } from "@nodeyard/model";
 import { defined, hexId, messageOf } from "@nodeyard/runtime";
 import { logEvent } from "@nodeyard/telemetry";
-import { ensurePath, orUndefined, type Stat, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
+import {
+  ensurePath,
+  type Held,
+  isInterrupted,
+  orUndefined,
+  type Stat,
+  TreeError,
+  treeNow,
+  treeSeconds,
+} from "@nodeyard/tree";
 import { baseName, bytesNeeded } from "../core/files.ts";
 import { newestFirst, timeOf } from "../core/when.ts";
 import type { Intent } from "../runs/disk.ts";

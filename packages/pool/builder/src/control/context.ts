@@ -1,9 +1,8 @@
 import type { BuilderSettings } from "@nodeyard/config";
-import type { Fence } from "@nodeyard/coordination";
 import type { ImageStore, Resource } from "@nodeyard/driver";
 import type { Clock, Random } from "@nodeyard/runtime";
 import type { Counters, Live, Log } from "@nodeyard/telemetry";
-import type { Tree } from "@nodeyard/tree";
+import type { Fence, Tree } from "@nodeyard/tree";
 import type { View } from "@nodeyard/view";
 import type { Disk } from "../runs/disk.ts";
 import type { ProgressTable } from "./progress.ts";

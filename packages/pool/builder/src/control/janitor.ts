@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import { FenceLost, type Held, mayAct } from "@nodeyard/coordination";
+import { mayAct } from "@nodeyard/coordination";
 import { canaryPath, decodeCanary, decodeImageUpload, type ImageBuildRecord, paths } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { logEvent } from "@nodeyard/telemetry";
-import { orUndefined, TreeError, treeNow } from "@nodeyard/tree";
+import { FenceLost, type Held, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import { type RetireFacts, type Retirement, retire, uploadKey } from "../core/retire.ts";
 import type { BuilderContext } from "./context.ts";
 import { heldBuild, heldUpload, readBuild, settleBuild, underLock } from "./records.ts";

@@ -1,4 +1,3 @@
-import { FenceLost, type Held, HeldRecord, isInterrupted, type RecordKind } from "@nodeyard/coordination";
 import {
   changeImageBuild,
   changeImageUpload,
@@ -13,7 +12,17 @@ import {
   paths,
 } from "@nodeyard/model";
 import { logEvent } from "@nodeyard/telemetry";
-import { type CreateOp, isRefused, orUndefined, TreeError } from "@nodeyard/tree";
+import {
+  type CreateOp,
+  FenceLost,
+  type Held,
+  HeldRecord,
+  isInterrupted,
+  isRefused,
+  orUndefined,
+  type RecordKind,
+  TreeError,
+} from "@nodeyard/tree";
 import type { BuilderContext } from "./context.ts";
 
 /** The record of a build under its image's build lock, written with a fence. */

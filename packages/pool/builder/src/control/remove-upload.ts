@@ -1,5 +1,6 @@
-import { beforeEffect, type Held } from "@nodeyard/coordination";
+import { beforeEffect } from "@nodeyard/coordination";
 import { type ExternalId, type ImageTag, runSteps, type StepContext } from "@nodeyard/driver";
+import type { Held } from "@nodeyard/tree";
 import type { BuilderContext, ImageProvider } from "./context.ts";
 
 /**

@@ -1,5 +1,6 @@
-import { beforeEffect, type Held } from "@nodeyard/coordination";
+import { beforeEffect } from "@nodeyard/coordination";
 import type { Timer } from "@nodeyard/runtime";
+import type { Held } from "@nodeyard/tree";
 import { conversions } from "../core/convert.ts";
 import { baseName } from "../core/files.ts";
 import { type BuildCommand, type BuildOrder, commandOf } from "../runs/back-ends.ts";

@@ -1,5 +1,5 @@
 import type { UploadedImageSettings, UploadSettings } from "@nodeyard/config";
-import { beforeEffect, FenceLost, type Held } from "@nodeyard/coordination";
+import { beforeEffect } from "@nodeyard/coordination";
 import {
   formatTemplate,
   type ImageTag,
@@ -16,7 +16,16 @@ import {
 } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { logEvent } from "@nodeyard/telemetry";
-import { ignoreExisting, NoNode, orUndefined, TreeError, treeNow, treeSeconds } from "@nodeyard/tree";
+import {
+  FenceLost,
+  type Held,
+  ignoreExisting,
+  NoNode,
+  orUndefined,
+  TreeError,
+  treeNow,
+  treeSeconds,
+} from "@nodeyard/tree";
 import { baseName } from "../core/files.ts";
 import { BuilderError } from "../errors.ts";
 import type { FileFacts } from "../runs/disk.ts";

@@ -1,8 +1,8 @@
 import type { ImageSettings } from "@nodeyard/config";
-import { Controller, FenceLost, isInterrupted, mayAct } from "@nodeyard/coordination";
+import { Controller, mayAct } from "@nodeyard/coordination";
 import { jitter, messageOf } from "@nodeyard/runtime";
 import { logEvent } from "@nodeyard/telemetry";
-import { treeNow } from "@nodeyard/tree";
+import { FenceLost, isInterrupted, treeNow } from "@nodeyard/tree";
 import type { LocalBuild } from "../runs/disk.ts";
 import { type BuildOutcome, buildImage } from "./build.ts";
 import { buildChoice, uploadChoice } from "./choices.ts";

@@ -1,4 +1,4 @@
-import { FenceLost, KeyedController } from "@nodeyard/coordination";
+import { KeyedController } from "@nodeyard/coordination";
 import {
   decodeLease,
   encodeLease,
@@ -10,7 +10,7 @@ import {
   paths,
 } from "@nodeyard/model";
 import { backoff, messageOf } from "@nodeyard/runtime";
-import { CommitFailed, orUndefined } from "@nodeyard/tree";
+import { CommitFailed, FenceLost, orUndefined } from "@nodeyard/tree";
 import type { OwnEntry, RequestEntry, ViewEvent } from "@nodeyard/view";
 import type { RecordHandles } from "../held-records.ts";
 import { Busy, giveBack, holdNode, nodesOf } from "./lease-holds.ts";

@@ -1,9 +1,9 @@
-import { Controller, Election, FenceLost } from "@nodeyard/coordination";
+import { Controller, Election } from "@nodeyard/coordination";
 import { DriverError, type SlotSettings } from "@nodeyard/driver";
 import { backingOwner, slotPlace, slotsPath } from "@nodeyard/model";
 import { backoff, deadline, messageOf, settledWithin } from "@nodeyard/runtime";
 import { slotLabelOf } from "@nodeyard/scheduler";
-import { TreeError } from "@nodeyard/tree";
+import { FenceLost, TreeError } from "@nodeyard/tree";
 import type { Backing, ViewEvent } from "@nodeyard/view";
 import { FailedTries } from "../failed-tries.ts";
 import type { OpenProvider } from "../handles.ts";

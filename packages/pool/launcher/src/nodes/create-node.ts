@@ -1,8 +1,8 @@
-import { FenceLost, withRoot } from "@nodeyard/coordination";
+import { withRoot } from "@nodeyard/coordination";
 import type { LabelConfig, PoolConfig, Resources } from "@nodeyard/driver";
 import { changeNode, encodeNode, type NodeRecord, newNode, paths } from "@nodeyard/model";
 import { hexId, sleep } from "@nodeyard/runtime";
-import { isRefused, type OpResult, TreeError, treeSeconds } from "@nodeyard/tree";
+import { FenceLost, isRefused, type OpResult, TreeError, treeSeconds } from "@nodeyard/tree";
 import type { ServingPool } from "../handles.ts";
 import { type HeldNode, type HeldRequest, heldNode } from "../held-records.ts";
 import { type BootImage, bootImage } from "./boot-image.ts";

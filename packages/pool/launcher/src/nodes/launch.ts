@@ -1,9 +1,9 @@
-import { FenceLost, fenceOf } from "@nodeyard/coordination";
+import { fenceOf } from "@nodeyard/coordination";
 import { DriverError, type LabelConfig } from "@nodeyard/driver";
 import { costOf, leaseIdOf, priceOf } from "@nodeyard/model";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import type { PlannedSlot } from "@nodeyard/scheduler";
-import { treeNow } from "@nodeyard/tree";
+import { FenceLost, treeNow } from "@nodeyard/tree";
 import type { Permit } from "../failure-records.ts";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";

@@ -1,7 +1,6 @@
-import { FenceLost } from "@nodeyard/coordination";
 import { decodeNode, decodeRequest, paths, RecordError } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
-import { orUndefined } from "@nodeyard/tree";
+import { FenceLost, orUndefined } from "@nodeyard/tree";
 import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts";
 
 /**

@@ -1,7 +1,7 @@
-import { FenceLost } from "@nodeyard/coordination";
 import { DriverError } from "@nodeyard/driver";
 import type { SlotPlace } from "@nodeyard/model";
 import type { Action, PlannedSlot, SchedulerEvent } from "@nodeyard/scheduler";
+import { FenceLost } from "@nodeyard/tree";
 
 /**
  * Slots that launches wait for, and the scheduler's answers. One launch waits per node. Who gets which slot is the scheduler's

@@ -1,4 +1,3 @@
-import { FenceLost } from "@nodeyard/coordination";
 import {
   type CreateOrder,
   DriverError,
@@ -26,7 +25,7 @@ import {
 } from "@nodeyard/model";
 import { backoff, sleep } from "@nodeyard/runtime";
 import type { PlannedSlot } from "@nodeyard/scheduler";
-import { isRefused } from "@nodeyard/tree";
+import { FenceLost, isRefused } from "@nodeyard/tree";
 import { agrees, type SlotClaim } from "@nodeyard/view";
 import type { OpenProvider } from "../handles.ts";
 import type { HeldNode } from "../held-records.ts";

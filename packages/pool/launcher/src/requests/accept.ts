@@ -1,6 +1,6 @@
-import { FenceLost, type Held, mayAct, withRoot } from "@nodeyard/coordination";
+import { mayAct, withRoot } from "@nodeyard/coordination";
 import { changeRequest, decodeRequest, encodeRequest, paths, type RequestRecord } from "@nodeyard/model";
-import { isRefused, type OpResult, orUndefined, treeSeconds } from "@nodeyard/tree";
+import { FenceLost, type Held, isRefused, type OpResult, orUndefined, treeSeconds } from "@nodeyard/tree";
 import type { ServingPool } from "../handles.ts";
 import { type HeldRequest, heldRequest, type RecordHandles } from "../held-records.ts";
 import type { RequestHandles } from "../nodes/handles.ts";

@@ -1,6 +1,5 @@
-import { FenceLost } from "@nodeyard/coordination";
 import { messageOf } from "@nodeyard/runtime";
-import { type Op, TreeError } from "@nodeyard/tree";
+import { FenceLost, type Op, TreeError } from "@nodeyard/tree";
 import type { HeldNode, HeldRequest, RecordHandles } from "../held-records.ts";
 import type { RequestHandles } from "../nodes/handles.ts";
 import { lockNode } from "../nodes/node-lock.ts";

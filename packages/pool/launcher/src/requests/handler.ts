@@ -1,9 +1,8 @@
-import { FenceLost } from "@nodeyard/coordination";
 import { MIN_READY, metastaticProviderOf, type RequestRecord } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import type { Action } from "@nodeyard/scheduler";
 import type { LiveTask } from "@nodeyard/telemetry";
-import { TreeError, treeNow } from "@nodeyard/tree";
+import { FenceLost, TreeError, treeNow } from "@nodeyard/tree";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { LimitReached } from "../limits/ledger-cache.ts";

@@ -1,8 +1,7 @@
-import { Fence, FenceLost } from "@nodeyard/coordination";
 import { decodeNode, encodeClaim, paths, slotData } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import { memoryLog } from "@nodeyard/telemetry";
-import type { CallInfo, CheckOp, MemoryTree } from "@nodeyard/tree";
+import { type CallInfo, type CheckOp, Fence, FenceLost, type MemoryTree } from "@nodeyard/tree";
 import type { SlotClaim } from "@nodeyard/view";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type HeldNode, heldNode, type RecordHandles } from "../../src/held-records.ts";

@@ -1,8 +1,7 @@
-import { Fence, FenceLost } from "@nodeyard/coordination";
 import { decodeNode, paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import { memoryLog } from "@nodeyard/telemetry";
-import type { Fault, MemoryTree } from "@nodeyard/tree";
+import { type Fault, Fence, FenceLost, type MemoryTree } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { type HeldNode, heldNode, type RecordHandles } from "../../src/held-records.ts";
 import { Ledgers } from "../../src/limits/ledger.ts";

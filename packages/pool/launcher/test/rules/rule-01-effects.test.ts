@@ -1,8 +1,8 @@
-import { beforeEffect, Fence, FenceLost, fenceOf, mayAct } from "@nodeyard/coordination";
+import { beforeEffect, fenceOf, mayAct } from "@nodeyard/coordination";
 import { runSteps, type Step } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { seededRandom, sleep, VirtualClock } from "@nodeyard/runtime";
-import type { Session, SessionState, Tree } from "@nodeyard/tree";
+import { Fence, FenceLost, type Session, type SessionState, type Tree } from "@nodeyard/tree";
 import type { ViewEvent } from "@nodeyard/view";
 import { describe, expect, test } from "vitest";
 import type { RequestHandles } from "../../src/nodes/handles.ts";

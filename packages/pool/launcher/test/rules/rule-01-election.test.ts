@@ -1,7 +1,7 @@
-import { Election, FenceLost } from "@nodeyard/coordination";
+import { Election } from "@nodeyard/coordination";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { Live, memoryLog } from "@nodeyard/telemetry";
-import type { Change, Session, Tree } from "@nodeyard/tree";
+import { type Change, FenceLost, type Session, type Tree } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { launcherConfig, staticProvider, World } from "./world.ts";
 

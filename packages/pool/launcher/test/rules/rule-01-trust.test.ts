@@ -1,8 +1,7 @@
-import { Fence } from "@nodeyard/coordination";
 import type { Driver, Provider } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
-import type { Session, Tree } from "@nodeyard/tree";
+import { Fence, type Session, type Tree } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { fakeProvider, launcherConfig, staticProvider, World } from "./world.ts";
 

@@ -1,5 +1,6 @@
 import { type Clock, sleep } from "@nodeyard/runtime";
-import { CommitFailed, type Op, type Tree, TreeError } from "@nodeyard/tree";
+import type { Op, Tree } from "./contract.ts";
+import { CommitFailed, TreeError } from "./errors.ts";
 import { FenceLost, type Held } from "./fence.ts";
 import { isInterrupted } from "./interrupted.ts";
 

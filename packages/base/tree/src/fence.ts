@@ -1,15 +1,8 @@
 import { type Clock, NodeyardError, type Random } from "@nodeyard/runtime";
-import {
-  isRefused,
-  lineOf,
-  NoNode,
-  type Op,
-  type OpResult,
-  type Tree,
-  TreeError,
-  tryLock,
-} from "@nodeyard/tree";
 import { contenderPrefix, leave, withdraw } from "@nodeyard/zookeeper";
+import type { Op, OpResult, Tree } from "./contract.ts";
+import { isRefused, NoNode, TreeError } from "./errors.ts";
+import { lineOf, tryLock } from "./lock.ts";
 
 /** A lock that we hold: the contender's path is what fenced writes check. */
 export interface Held {

@@ -1,5 +1,5 @@
 import { backoff, type Clock, type Random, sleep } from "@nodeyard/runtime";
-import { TreeError } from "@nodeyard/tree";
+import { TreeError } from "./errors.ts";
 
 const CODES: ReadonlySet<string> = new Set([
   "tree.connection_lost",
