@@ -15,6 +15,9 @@ export interface RecordKind<R, P> {
   sameGround(ours: R, theirs: R): boolean;
 }
 
+/** Commits a change together with what it counts for elsewhere, as a limit; undefined: it counts for nothing, and nothing was done. */
+type Counted<R> = (before: R, after: R, ops: readonly Op[]) => Promise<unknown> | undefined;
+
 /** Most attempts of one write. More refusals mean that another client works on the record at the same time. */
 const MERGE_BUDGET = 3;
 /** Most reads to find out what a write with a lost reply did. */
@@ -33,7 +36,7 @@ export class HeldRecord<R, P> {
   readonly #kind: RecordKind<R, P>;
   readonly #tree: Tree;
   readonly #clock: Clock;
-  readonly #commit: (before: R, after: R, ops: readonly Op[]) => Promise<unknown>;
+  readonly #counted: Counted<R> | undefined;
   /** As it stands in the tree under `#version`, as far as this process knows. */
   #record: R;
   #version: number;
@@ -48,8 +51,8 @@ export class HeldRecord<R, P> {
       readonly held: Held;
       readonly record: R;
       readonly version: number;
-      /** How a change is committed; absent: as it is. */
-      readonly commit?: (before: R, after: R, ops: readonly Op[]) => Promise<unknown>;
+      /** Absent: no change counts for anything else. */
+      readonly counted?: Counted<R>;
     },
   ) {
     this.#tree = tree;
@@ -60,7 +63,7 @@ export class HeldRecord<R, P> {
     this.held = at.held;
     this.#record = at.record;
     this.#version = at.version;
-    this.#commit = at.commit ?? ((_before, _after, ops) => tree.commit(ops));
+    this.#counted = at.counted;
   }
 
   get record(): R {
@@ -84,7 +87,7 @@ export class HeldRecord<R, P> {
       const data = this.#kind.encode(next);
       const ops = around({ op: "set", path: this.path, data, version: this.#version });
       try {
-        await this.#commit(this.#record, next, ops);
+        await (this.#counted?.(this.#record, next, ops) ?? this.#tree.commit(ops));
         this.#record = next;
         this.#version++;
         return;

@@ -55,7 +55,7 @@ const requestKind: RecordKind<RequestRecord, RequestPatch> = {
 };
 
 /**
- * A node record for writing; each write goes through the ledgers. `record` and `version` may be the view's, since the first write
+ * A node record for writing; a write that changes what the node takes of a limit changes the ledgers, too. `record` and `version` may be the view's, since the first write
  * checks them.
  */
 export function heldNode(
@@ -71,7 +71,7 @@ export function heldNode(
     held,
     record,
     version,
-    commit: (before, after, ops) => context.ledgers.change(before, after, ops),
+    counted: (before, after, ops) => context.ledgers.counted(before, after, ops),
   });
 }
 

@@ -25,16 +25,33 @@ export class Launches {
   }
 
   /**
-   * To be awaited before each launch. Rejects with LaunchRefused, or with the signal's reason. A permit must be ended by
-   * `records.failed`, `succeeded` or `leave`.
+   * To be awaited before each launch. `permitted`: the plan has permitted it; else the scheduler is asked. Rejects with LaunchRefused, or
+   * with the signal's reason. A permit must be ended by `records.failed`, `succeeded` or `leave`.
    */
-  async begin(launch: LaunchWanted, signal: AbortSignal): Promise<Permit> {
-    const { node, offering, request, counted } = launch;
-    const asked = Promise.withResolvers<Answer>();
-    this.#asked.set(node, asked);
+  async begin(launch: LaunchWanted, permitted: boolean, signal: AbortSignal): Promise<Permit> {
+    const { offering, request, counted } = launch;
     const label = counted ? launch.label : null;
     // Before the question, so that the scheduler decides with the failures that this process has counted.
     if (label !== null) this.records.know(label);
+    const probe = !permitted && (await this.#ask(launch, signal));
+    const permit = { offering, label, request, began: this.#now() };
+    this.records.begin(permit);
+    try {
+      // The scheduler picked this request as the test, but of several launchers only the first to make the znode tests.
+      if (probe && !(await this.records.try(permit)))
+        throw new LaunchRefused(`no launches of ${launch.label} for now: another request is testing it`);
+      return permit;
+    } catch (error) {
+      await this.records.leave(permit);
+      throw error;
+    }
+  }
+
+  /** Resolves when the launch may begin: whether as the one test of a closed offering. */
+  async #ask(launch: LaunchWanted, signal: AbortSignal): Promise<boolean> {
+    const { node } = launch;
+    const asked = Promise.withResolvers<Answer>();
+    this.#asked.set(node, asked);
     this.#push({ type: "launch-wanted", launch });
     let answer: Answer;
     try {
@@ -46,17 +63,7 @@ export class Launches {
       this.#asked.delete(node);
     }
     if (answer.type === "refuse-launch") throw new LaunchRefused(answer.why);
-    const permit = { offering, label, request, began: this.#now() };
-    this.records.begin(permit);
-    try {
-      // The scheduler picked this request as the test, but of several launchers only the first to make the znode tests.
-      if (answer.probe && !(await this.records.try(permit)))
-        throw new LaunchRefused(`no launches of ${launch.label} for now: another request is testing it`);
-      return permit;
-    } catch (error) {
-      await this.records.leave(permit);
-      throw error;
-    }
+    return answer.probe;
   }
 
   /** What the scheduler says of one. An answer for a launch that was given up meanwhile is ignored. */

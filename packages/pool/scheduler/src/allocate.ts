@@ -3,6 +3,7 @@ import { hostVerdict } from "./explain.ts";
 import { quotaKey, tries } from "./gates.ts";
 import { onTenantTook } from "./host-changes.ts";
 import { waitForImage } from "./images.ts";
+import { mayBegin } from "./launches.ts";
 import { triesOfferings, waitForOffering } from "./offerings.ts";
 import { type Plan, planFor, reuseAll, YIELD_MS } from "./plan.ts";
 import type { PoolState } from "./pool-state.ts";
@@ -191,7 +192,8 @@ function accept(
   const planned = nodes.map((node): PlannedNode => {
     if ("reuse" in node) return node;
     const slot = planSlot(state, turn, policy.provider, node.label, waiting.id);
-    return slot === undefined ? node : { ...node, slot };
+    const permitted = mayBegin(state, policy, node.label, zone);
+    return { ...node, permitted, ...(slot && { slot }) };
   });
   stopWaiting(state, waiting.id);
   forgetYield(state, waiting.id);

@@ -3,8 +3,27 @@ import type { NodeEntry } from "@nodeyard/view";
 import { hasPlace, isTrusted, newTally, places } from "./failure-rule.ts";
 import type { Failures } from "./gate-table.ts";
 import { heldBy, judgeAgain, noteFailures, tries } from "./gates.ts";
+import { gatesOf } from "./offerings.ts";
 import type { State, Turn } from "./state.ts";
-import type { LaunchWanted } from "./types.ts";
+import type { LaunchWanted, LocalPool } from "./types.ts";
+
+/**
+ * Whether a planned launch is permitted by its plan: its label works, and its offering is open. A label that has to keep to a budget is
+ * asked again when the node has its id: launchers that plan at the same moment agree by the ids which launches have the places
+ * (launcher/test/label-budget).
+ */
+export function mayBegin(
+  { gates, policy }: State,
+  pool: LocalPool,
+  label: string,
+  az: string | null,
+): boolean {
+  const [ofLabel, ...others] = gatesOf(pool, label, az);
+  if (others.some((key) => gates.closed.has(key))) return false;
+  if (policy.providers.get(pool.provider)?.slots !== undefined) return true;
+  const tally = gates.failures.get(ofLabel!)?.tally;
+  return tally !== undefined && isTrusted(tally, policy.failures);
+}
 
 /**
  * A node is to be launched: it begins, waits for launches of its label that are under way, or is given up with a reason, after which

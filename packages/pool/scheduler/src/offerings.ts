@@ -81,7 +81,7 @@ function zonesOf({ zones }: { readonly zones?: readonly string[] }): readonly (s
 }
 
 /** The gates that a launch of the label passes in the zone. */
-function gatesOf(pool: LocalPool, label: string, az: string | null): readonly string[] {
+export function gatesOf(pool: LocalPool, label: string, az: string | null): readonly string[] {
   const type = pool.types?.get(label) ?? label;
   return keysOf(label, offeringKey({ provider: pool.provider, az, type }));
 }

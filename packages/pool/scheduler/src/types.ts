@@ -99,7 +99,7 @@ export interface Policy {
   readonly failures: FailureRule;
 }
 
-/** A node whose record is `building`, and whose machine is to be made now. */
+/** A node whose record is `building`, and whose machine is to be made now; its plan did not permit it (`mayBegin`). */
 export interface LaunchWanted {
   readonly node: string;
   readonly request: string;
@@ -177,7 +177,13 @@ export type SchedulerEvent =
 /** One node of a nodeset: a ready one, or one to launch; with the slot for it, where it needs one and there is one now. */
 export type PlannedNode =
   | { readonly label: string; readonly reuse: string }
-  | { readonly label: string; readonly launch: Resources; readonly slot?: PlannedSlot };
+  | {
+      readonly label: string;
+      readonly launch: Resources;
+      readonly slot?: PlannedSlot;
+      /** Its first launch begins without a `launch-wanted`. */
+      readonly permitted?: boolean;
+    };
 
 /** `decline` with no pools only asks whether everyone has declined by now. Pools stand by launcher-pool id there, by key elsewhere. */
 export type Action =

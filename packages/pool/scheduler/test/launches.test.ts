@@ -46,6 +46,34 @@ class World extends SchedulerFixture {
   }
 }
 
+describe("a plan", () => {
+  /** Whether the plan of a new request permits its launch. */
+  const permits = (world: World) =>
+    world.request("100-0000000900", { node_types: ["small"] }).flatMap((action) => {
+      if (action.type !== "accept") return [];
+      return action.nodes.map((node) => "launch" in node && node.permitted);
+    });
+
+  test("permits the launch of a label that works", () => {
+    const world = new World();
+    world.works();
+    expect(permits(world)).toEqual([true]);
+  });
+
+  test("of a label that has not worked here leaves it to the order of the nodes", () => {
+    expect(permits(new World())).toEqual([false]);
+  });
+
+  test("of a closed offering that it tries leaves it to the one who makes the probe", () => {
+    const world = new World();
+    world.works();
+    const tally = { ...newTally(true), row: 5, last: { kind: "timeout", error: "no answer" } } as const;
+    const pause = { why: "failures", opens: 1, until: world.now - 1 } as const;
+    world.tell({ type: "failures", key, after: { tally, pause } });
+    expect(permits(world)).toEqual([false]);
+  });
+});
+
 describe("launches of a label that has not worked yet", () => {
   test("as many launches begin as the budget allows, the oldest nodes first, in any order of asking", () => {
     const world = new World();

@@ -1,7 +1,7 @@
 import { add, type Resources } from "@nodeyard/driver";
 import type { NodeRecord } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
-import { type CheckOp, CommitFailed, type CreateOp, type Op, type OpResult, TreeError } from "@nodeyard/tree";
+import { CommitFailed, type Op, type OpResult, TreeError } from "@nodeyard/tree";
 import type { Handles } from "../handles.ts";
 import { Count, countRecords, nodeIds } from "./count.ts";
 import { measureDrift } from "./drift.ts";
@@ -55,27 +55,18 @@ export class Ledgers {
   }
 
   /**
-   * Creates a node record, counted, if `fence` holds. `ignoresQuota`: what the cloud lets us have is no limit to it. Rejects with
-   * LimitReached. Returns the path.
+   * Carries out a commit that takes a node record from `before` to `after` (undefined: it is not there), counted. Undefined when no
+   * limit counts the change: the caller then commits by itself. `ignoresQuota`: what the cloud lets us have is no limit to it. Rejects with
+   * LimitReached when it gives a node to a request of which there may be no more.
    */
-  async create(record: NodeRecord, create: CreateOp, fence: CheckOp, ignoresQuota: boolean): Promise<string> {
-    const postings = this.#postings(undefined, record, ignoresQuota);
-    const ops = [create, fence];
-    const [result] =
-      postings.length > 0
-        ? await this.#commit(postings, ops)
-        : await this.#handles.tree.commit<readonly Op[]>(ops);
-    return (result as Extract<OpResult, { op: "create" }>).path;
-  }
-
-  /**
-   * Carries out a commit that takes a node record from `before` to `after` (undefined: it goes), counted. Rejects with
-   * LimitReached when it gives the node to a request of which the tenant may have no more.
-   */
-  async change(before: NodeRecord, after: NodeRecord | undefined, ops: readonly Op[]): Promise<void> {
-    const postings = this.#postings(before, after, true);
-    if (postings.length > 0) await this.#commit(postings, ops);
-    else await this.#handles.tree.commit(ops);
+  counted(
+    before: NodeRecord | undefined,
+    after: NodeRecord | undefined,
+    ops: readonly Op[],
+    ignoresQuota = true,
+  ): Promise<readonly OpResult[]> | undefined {
+    const postings = this.#postings(before, after, ignoresQuota);
+    return postings.length > 0 ? this.#commit(postings, ops) : undefined;
   }
 
   /** Compares each ledger with the view and corrects wrong sums. Call it at each resync. */

@@ -2,7 +2,7 @@ import { withRoot } from "@nodeyard/coordination";
 import type { LabelConfig, PoolConfig, Resources } from "@nodeyard/driver";
 import { changeNode, encodeNode, type NodeRecord, newNode, paths } from "@nodeyard/model";
 import { hexId, sleep } from "@nodeyard/runtime";
-import { FenceLost, isRefused, type OpResult, TreeError, treeSeconds } from "@nodeyard/tree";
+import { FenceLost, isRefused, type Op, type OpResult, TreeError, treeSeconds } from "@nodeyard/tree";
 import type { ServingPool } from "../handles.ts";
 import { type HeldNode, type HeldRequest, heldNode } from "../held-records.ts";
 import { type BootImage, bootImage } from "./boot-image.ts";
@@ -79,17 +79,18 @@ async function createRecord(
 ): Promise<string> {
   const { epoch } = request.held;
   const ignoresQuota = poolOf(pool)?.ignoreProviderQuota === true;
-  const data = encodeNode(init);
+  const ops: readonly Op[] = [
+    { op: "create", path: `${paths.nodes}/`, data: encodeNode(init), sequential: true },
+    // A call that waits for a connection may be carried out in the next session, in which we do not hold the request any more.
+    { op: "check", path: request.held.contender },
+  ];
   try {
-    const path = await withRoot(context.tree, paths.nodes, () =>
-      context.ledgers.create(
-        init,
-        { op: "create", path: `${paths.nodes}/`, data, sequential: true },
-        // A call that waits for a connection may be carried out in the next session, in which we do not hold the request any more.
-        { op: "check", path: request.held.contender },
-        ignoresQuota,
-      ),
+    const [made] = await withRoot(
+      context.tree,
+      paths.nodes,
+      () => context.ledgers.counted(undefined, init, ops, ignoresQuota) ?? context.tree.commit(ops),
     );
+    const { path } = made as Extract<OpResult, { op: "create" }>;
     return path.slice(path.lastIndexOf("/") + 1);
   } catch (error) {
     if (isRequestLost(error, request)) throw new FenceLost(`lock ${request.held.contender}`, error);

@@ -141,7 +141,7 @@ export async function removeRecord(context: RecordHandles, node: HeldNode): Prom
       { op: "delete", path: node.path },
     ];
     try {
-      await context.ledgers.change(node.record, undefined, ops);
+      await (context.ledgers.counted(node.record, undefined, ops) ?? context.tree.commit(ops));
       return;
     } catch (error) {
       if (error instanceof TreeError && error.outcome === "unknown") {

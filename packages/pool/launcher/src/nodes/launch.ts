@@ -52,7 +52,7 @@ export async function launchNode(
   request: HeldRequest,
   node: HeldNode,
   label: LabelConfig,
-  slot: PlannedSlot | undefined,
+  { slot, permitted = false }: { readonly slot?: PlannedSlot; readonly permitted?: boolean },
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
   const launch: Launch = { pool, request, node, label, slot };
@@ -60,8 +60,8 @@ export async function launchNode(
   const began = treeNow(context);
   const stopwatch = new LaunchWatch(context, launch);
   for (let attempt = 1; ; attempt++) {
-    // Each attempt asks anew: since the last one the offering may have closed, or the label may have spent its budget.
-    const permit = await begun(context, launch, attempt > 1, signal);
+    // Each other attempt asks anew: since the last one the offering may have closed, or the label may have spent its budget.
+    const permit = await begun(context, launch, attempt > 1, attempt === 1 && permitted, signal);
     if (permit instanceof LaunchRefused) return give(node, "aborted", permit);
     const tried = context.clock.monotonic();
     stopwatch.begin();
@@ -109,11 +109,12 @@ export async function launchNode(
   }
 }
 
-/** Resolves with the permit when the scheduler lets the launch begin, or with the error that says why it does not. */
+/** Resolves with the permit when the plan or the scheduler lets the launch begin, or with the error that says why it does not. */
 async function begun(
   context: LaunchHandles,
   { pool, request, node, label }: Launch,
   again: boolean,
+  permitted: boolean,
   signal: AbortSignal,
 ): Promise<Permit | LaunchRefused> {
   const { config, driver } = pool.open;
@@ -123,7 +124,7 @@ async function begun(
   const counted = driver.capabilities.backing !== true;
   const wanted = { offering, label: label.name, request: request.id, node: node.id, again, counted };
   try {
-    return await context.launches.begin({ ...wanted, limitMs: config.launchTimeoutMs }, signal);
+    return await context.launches.begin({ ...wanted, limitMs: config.launchTimeoutMs }, permitted, signal);
   } catch (error) {
     if (error instanceof LaunchRefused) return error;
     throw error;

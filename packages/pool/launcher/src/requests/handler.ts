@@ -109,7 +109,7 @@ async function obtainNodes(
         begun = true;
         progress.live.holds(node.held.contender);
         started();
-        const ended = await launchNode(context, pool, request, node, label, planned.slot, signal);
+        const ended = await launchNode(context, pool, request, node, label, planned, signal);
         if (ended.result !== "ready") {
           const { id, record } = node;
           const facts = { state: ended.result, why: ended.why };
