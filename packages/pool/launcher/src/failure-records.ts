@@ -81,18 +81,14 @@ export class FailureRecords {
     this.#report = report;
     this.#rule = rule;
     this.#store = new FailureStore(handles, rule);
+    handles.view.follow((event) => this.#onEvent(event));
   }
 
   /**
-   * Passes the records that the view already contains on to the scheduler, whoever wrote them: the gate of an offering is the same in every
-   * launcher.
+   * Records change gates, whoever wrote them: the gate of an offering is the same in every launcher. A node that comes up, in any launcher
+   * and of any provider, shows that launching its labels works.
    */
-  seed(): void {
-    for (const path of this.#handles.view.own.keys()) this.#onOwn(path, undefined);
-  }
-
-  /** Own records change gates. A node that comes up, in any launcher and of any provider, shows that launching its labels works. */
-  onEvent(event: ViewEvent): void {
+  #onEvent(event: ViewEvent): void {
     if (event.type === "own")
       this.#onOwn(event.path, event.after === undefined ? event.before?.data : undefined);
     else if (event.type === "node" && isUp(event.after) && !isUp(event.before))

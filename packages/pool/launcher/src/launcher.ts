@@ -6,16 +6,14 @@ import { deadline, NodeyardError } from "@nodeyard/runtime";
 import type { Verdict } from "@nodeyard/scheduler";
 import type { LiveWork, PastEvent } from "@nodeyard/telemetry";
 import { retryInterrupted } from "@nodeyard/tree";
-import type { View, ViewEvent } from "@nodeyard/view";
+import type { View } from "@nodeyard/view";
 import { answer, type Sources } from "./answer.ts";
-import { noteUse } from "./event-lines.ts";
 import type { Loop } from "./loop.ts";
 import { lookAtConsole } from "./nodes/console.ts";
 import { sweepRemarks } from "./nodes/remarks.ts";
 import type { LauncherConfig, LauncherOptions } from "./options.ts";
-import { assemble, type Parts, seed } from "./parts.ts";
+import { assemble, type Parts } from "./parts.ts";
 import type { Stranded } from "./providers/former.ts";
-import { becameFree } from "./providers/slots.ts";
 import { providerUses } from "./providers/use.ts";
 import { aborted } from "./tasks.ts";
 import { removeGhosts, removeLockParents } from "./tree-leftovers.ts";
@@ -98,6 +96,13 @@ export class Launcher {
       version: identity.version,
       answer: (about) => answer(this.#sources(), about),
     });
+    this.view.follow((event, isNew) => {
+      if (!isNew) return;
+      if (event.type === "complete") this.#tellComplete();
+      if (event.type === "image" || (event.type === "own" && failureKey(event.path) !== undefined))
+        this.#reporter.wake();
+      this.#answerer.onEvent(event);
+    });
   }
 
   get view(): View {
@@ -162,10 +167,10 @@ export class Launcher {
   async reconfigure(config: LauncherConfig): Promise<void> {
     this.#config = config;
     this.#reporter.wake();
-    const { ledgers, serving, tellPolicy } = this.#parts;
+    const { ledgers, serving } = this.#parts;
     ledgers.setTenants(config.tenantLimits);
     // Labels and tenants' limits do not wait for a cloud that does not answer.
-    tellPolicy();
+    serving.tellScheduler();
     await serving.apply(config.providers);
   }
 
@@ -202,9 +207,6 @@ export class Launcher {
     await this.#membership.prepare();
     await this.view.start();
     this.#options.onView?.(this.view);
-    // Without an `await` between the two: each record is either in the seed or comes as an event.
-    seed(this.#parts);
-    this.view.onEvent((event) => this.#onView(event));
     // Before any pool registers: other launchers take a pool whose session has no member for a pool of a Python launcher.
     await this.#membership.begin();
     // The announcement was a write, whose reply has told the tree's time.
@@ -226,34 +228,6 @@ export class Launcher {
     if (complete === this.#complete) return;
     this.#complete = complete;
     this.#parts.loop.push({ type: "complete", complete });
-  }
-
-  /** Gives each event to all parts that follow the view. They note it or queue work, and never wait here. */
-  #onView(event: ViewEvent): void {
-    const { handles, loop, leases, minReady, launches, deletions, serving } = this.#parts;
-    handles.timings.onEvent(event);
-    if (event.type === "complete") this.#tellComplete();
-    else loop.pushView(event);
-    if (event.type === "image" || (event.type === "own" && failureKey(event.path) !== undefined))
-      this.#reporter.wake();
-    if ((event.type === "node" || event.type === "request") && event.after === undefined)
-      this.#parts.ages.forgetAge(event.id);
-    leases.onEvent(event);
-    minReady.onEvent(event);
-    launches.records.onEvent(event);
-    deletions.onEvent(event);
-    this.#answerer.onEvent(event);
-    if (event.type === "node" && event.before !== undefined) {
-      const { provider } = event.before.record;
-      if (event.after === undefined) serving.wakeInventory(provider);
-      // A host that left the configuration, or has other settings, waits for its record to be free.
-      else if (becameFree(event)) serving.wakeInventoryForFree(provider);
-    }
-    if (event.type === "node") noteUse(event, this.#parts.handles, serving.pools);
-    // It may have occupied the slot of any static host.
-    if (event.type === "unreadable" && event.after === undefined) serving.wakeInventories();
-    // Requests may have waited for the pool that is gone, or be declined by all that are left.
-    if (event.type === "component" && event.after === undefined) loop.push({ type: "sweep" });
   }
 
   /** The tree deleted our locks, components and min-ready requests with the session, so nothing is released by hand. */

@@ -25,9 +25,9 @@ import type { Handles } from "./handles.ts";
  * error that `reduce` meets at an event is logged and counted, and the turn goes on without that event.
  */
 export class Loop {
-  readonly #context: Pick<Handles, "clock" | "ages" | "log" | "counters" | "journal">;
+  readonly #context: Pick<Handles, "view" | "clock" | "ages" | "log" | "counters" | "journal">;
   /** Starts an action and returns at once; its result comes back as an event. */
-  readonly #perform: (action: Action) => void;
+  #perform: (action: Action) => void = () => {};
   /** Changed only by `reduce`; everything else here only reads it. */
   readonly #state: State = createState();
   /** Events for the next turn. */
@@ -42,11 +42,14 @@ export class Loop {
   /** Of the next turn without an event; each turn sets it anew. */
   #timer: Timer | undefined;
 
-  constructor(
-    context: Pick<Handles, "clock" | "ages" | "log" | "counters" | "journal">,
-    perform: (action: Action) => void,
-  ) {
+  /** Its parts push events into it, so it is made before them. */
+  constructor(context: Pick<Handles, "view" | "clock" | "ages" | "log" | "counters" | "journal">) {
     this.#context = context;
+    context.view.follow((event) => this.#onView(event));
+  }
+
+  /** Sets what starts an action, before the first event comes. */
+  carriedOutBy(perform: (action: Action) => void): void {
     this.#perform = perform;
   }
 
@@ -54,18 +57,22 @@ export class Loop {
    * Adds an event to the next turn, which runs after the code that is running now. All events of one such moment make one turn, so a
    * burst of changes is planned once.
    */
-  push(event: SchedulerEvent): void {
+  readonly push = (event: SchedulerEvent): void => {
     this.#events.push(event);
     if (this.#queued || this.#closed) return;
     this.#queued = true;
     queueMicrotask(() => this.#turn());
-  }
+  };
 
-  /** Passes an event of the view on, except for events that the scheduler does not use. */
-  pushView(event: ViewEvent): void {
+  /** Passes an event of the view on, except for events that the scheduler does not use. Whether it is complete, the launcher tells. */
+  #onView(event: ViewEvent): void {
     if (event.type === "own" || event.type === "standing" || event.type === "complete") return;
-    if (event.type === "unreadable") this.#pushUnreadable(event.before ?? event.after, event.after);
-    else this.push(event);
+    if (event.type === "unreadable") return this.#pushUnreadable(event.before ?? event.after, event.after);
+    this.push(event);
+    if ((event.type === "node" || event.type === "request") && event.after === undefined)
+      this.#context.ages.forgetAge(event.id);
+    // Requests may have waited for the pool that is gone, or be declined by all that are left.
+    if (event.type === "component" && event.after === undefined) this.push({ type: "sweep" });
   }
 
   /**

@@ -1,6 +1,6 @@
 import { Registration } from "@nodeyard/coordination";
 import { defined } from "@nodeyard/runtime";
-import { failureRule, type Policy, type SchedulerEvent } from "@nodeyard/scheduler";
+import { failureRule, type Policy } from "@nodeyard/scheduler";
 import { Live } from "@nodeyard/telemetry";
 import { Fence } from "@nodeyard/tree";
 import { View } from "@nodeyard/view";
@@ -30,7 +30,8 @@ export type Parts = ReturnType<typeof assemble>;
 
 /**
  * Makes the parts of a launcher and connects them; nothing runs yet. `config` returns the configuration in force; `onStanding` is called when
- * a provider or host stands otherwise than before. It fixes which part may call which: the loop gets actions out through `tasks`, and all others get events in through `push`.
+ * a provider or host stands otherwise than before. Each part follows the view itself, which it begins to hear when that is whole, in the order
+ * in which they are made here. The loop is the first: all others get events in by its `push`, and it gets actions out through `tasks`, the last.
  */
 export function assemble(
   options: LauncherOptions,
@@ -56,14 +57,16 @@ export function assemble(
     live: new Live(clock),
     ages,
   };
+  const loop = new Loop(handles);
+  const { push } = loop;
+  const timings = new Timings();
+  view.follow((event) => timings.onEvent(event));
   const ledgers = new Ledgers(handles);
   ledgers.setTenants(config().tenantLimits);
   // One fence, since it notices a suspended process by comparing two clocks from one call to the next; one cache of ledgers, since
   // their commits must follow each other.
   const records: RecordHandles = { ...handles, fence: new Fence(tree, clock, random), ledgers };
   const registration = new Registration(handles, identity.hostname);
-  // Some parts need the loop and are made before it. They call this only at run time, when `loop` has its value.
-  const push = (event: SchedulerEvent) => loop.push(event);
   const failures = new FailureRecords(
     handles,
     (key, after) => push({ type: "failures", key, after }),
@@ -71,7 +74,7 @@ export function assemble(
   );
   const launches = new Launches(failures, push, () => clock.monotonic());
   const { evidence, stateFolder } = options;
-  const serving: Serving = new Serving({
+  const serving = new Serving({
     context: {
       ...records,
       scan,
@@ -82,10 +85,9 @@ export function assemble(
     registration,
     identity,
     driverOf: options.driverOf,
-    onChange: () => tellPolicy(),
+    // Whenever a provider opens, closes, or reads its quota again, and for a new configuration.
+    onChange: (locals) => push({ type: "policy", policy: policyOf(options, config(), locals) }),
   });
-  // Called for a new configuration, and whenever a provider opens, closes, or reads its quota again.
-  const tellPolicy = () => loop.push({ type: "policy", policy: policyOf(options, config(), serving) });
   const requests: RequestHandles = {
     ...records,
     scan,
@@ -97,20 +99,20 @@ export function assemble(
     awaitsOffer: (request) => loop.awaitsOffer(request),
     stepsUnderWay: new Map(),
     handOversFailed: new Map(),
-    timings: new Timings(),
+    timings,
     ...(trace === undefined ? {} : { traceparentOf: traceparentFor }),
-    slots: new SlotAnswers((event) => loop.push(event)),
+    slots: new SlotAnswers(push),
     // A refusal shows that the quota that we know is out of date, so it is read again at once.
     // The scheduler closes the provider's gate at once; the number that it plans with follows when the cloud has answered.
     quotaRefused: (provider) => {
-      loop.push({ type: "quota-refused", provider });
+      push({ type: "quota-refused", provider });
       serving.askQuota(provider);
     },
   };
-  const loop: Loop = new Loop(handles, (action) => tasks.perform(action));
-  const deletions = new Deletions(requests, (node) => loop.push({ type: "deleted", node }));
+  const deletions = new Deletions(requests, (node) => push({ type: "deleted", node }));
   const minReady = new MinReady(handles);
   const tasks = new Tasks(requests, push, serving, deletions, minReady);
+  loop.carriedOutBy((action) => tasks.perform(action));
   return {
     view,
     ages,
@@ -126,8 +128,6 @@ export function assemble(
     errors,
     sliverMachines: new SliverMachines(serving.providers, clock),
     handles: requests,
-    /** Gives the scheduler the configuration in force and the facts of the providers. */
-    tellPolicy,
   };
 }
 
@@ -138,23 +138,8 @@ export function assemble(
 function policyOf(
   { maxStarting = 256 }: LauncherOptions,
   { labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour }: LauncherConfig,
-  serving: Serving,
+  locals: ReturnType<Serving["locals"]>,
 ): Policy {
   const failures = failureRule(failedLaunchesPerHour);
-  return { ...serving.locals(), labels, tenantLimits, maxHoldAgeMs, maxStarting, failures };
-}
-
-/**
- * Passes what the view already contains on to the parts that follow its events from now on. Call it before `view.onEvent`, without an
- * `await` between the two, so that no event is lost or taken twice.
- */
-export function seed({ view, loop, launches }: Pick<Parts, "view" | "loop" | "launches">): void {
-  for (const [path, after] of view.unreadable.byPath) loop.pushView({ type: "unreadable", path, after });
-  for (const [id, after] of view.nodes.byId) loop.push({ type: "node", id, after });
-  for (const [id, after] of view.requests.byId) loop.push({ type: "request", id, after });
-  for (const id of view.slots.backings.keys())
-    loop.push({ type: "backing", id, after: view.slots.facts(id) });
-  for (const image of view.images.names()) loop.push({ type: "image", image, after: view.images.get(image) });
-  for (const [key, after] of view.components) loop.push({ type: "component", key, after });
-  launches.records.seed();
+  return { ...locals, labels, tenantLimits, maxHoldAgeMs, maxStarting, failures };
 }

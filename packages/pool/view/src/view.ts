@@ -30,6 +30,8 @@ const SKIPPED =
   'skipped a record that cannot be read; it counts as existing until it is repaired or removed ("nodeyard delete" removes that of a node)';
 
 type Listener = (event: ViewEvent) => void;
+/** `isNew`: false for what is there when it begins to follow. */
+type Follower = (event: ViewEvent, isNew: boolean) => void;
 
 /** One feed each: a gap below one of them costs a comparison of that part only. */
 const ROOTS = [
@@ -58,6 +60,8 @@ export class View {
   readonly standings = new StandingTable();
   readonly #options: ViewOptions;
   readonly #listeners = new Set<Listener>();
+  /** Begin when the view is whole for the first time; undefined: it was. */
+  #followers: Follower[] | undefined = [];
   readonly #feeds = new Map<string, Feed>();
   /** Roots that are not synced since their last gap. */
   readonly #open = new Set<string>(ROOTS);
@@ -93,6 +97,9 @@ export class View {
       );
     }
     await Promise.all([...this.#feeds.values()].map((feed) => feed.synced));
+    const followers = this.#followers ?? [];
+    this.#followers = undefined;
+    for (const follower of followers) this.follow(follower);
     this.#scheduleResync();
   }
 
@@ -105,6 +112,30 @@ export class View {
   onEvent(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * For a part that keeps what it hears: once the view is whole for the first time it is called with all that is there, and from then on
+   * as a listener, so that each record reaches it once. It may begin to follow before the view is started.
+   */
+  follow(follower: Follower): void {
+    if (this.#followers !== undefined) {
+      this.#followers.push(follower);
+      return;
+    }
+    for (const event of this.#present()) follower(event, false);
+    this.onEvent((event) => follower(event, true));
+  }
+
+  /** What is there, as events: unreadable records before those that depend on them. */
+  *#present(): Iterable<ViewEvent> {
+    for (const [path, after] of this.unreadable.byPath) yield { type: "unreadable", path, after };
+    for (const [id, after] of this.nodes.byId) yield { type: "node", id, after };
+    for (const [id, after] of this.requests.byId) yield { type: "request", id, after };
+    for (const id of this.slots.backings.keys()) yield { type: "backing", id, after: this.slots.facts(id) };
+    for (const image of this.images.names()) yield { type: "image", image, after: this.images.get(image) };
+    for (const [key, after] of this.components) yield { type: "component", key, after };
+    for (const [path, after] of this.own) yield { type: "own", path, after };
   }
 
   /**

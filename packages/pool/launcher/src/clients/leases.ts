@@ -29,6 +29,8 @@ export class LeaseKeeper {
 
   constructor(context: RecordHandles) {
     this.#context = context;
+    // Leases that are there already wait for the first sweep.
+    context.view.follow((event, isNew) => void (isNew && this.#onEvent(event)));
     this.#controllers = new KeyedController(context, (id) => ({
       name: `lease ${id}`,
       site: "launcher/clients/leases.ts",
@@ -38,7 +40,7 @@ export class LeaseKeeper {
   }
 
   /** Only wakes the leases that an event concerns; nothing is decided from the event itself. */
-  onEvent(event: ViewEvent): void {
+  #onEvent(event: ViewEvent): void {
     if (event.type === "own" && event.path.startsWith(`${LEASES}/`)) {
       const id = event.path.slice(LEASES.length + 1);
       if (event.before === undefined && event.after !== undefined) this.#begins(id, event.after);

@@ -27,6 +27,7 @@ export class MinReady {
 
   constructor(context: Handles) {
     this.#context = context;
+    context.view.follow((event) => this.#onEvent(event));
     this.#controllers = new KeyedController(context, (id) => ({
       name: `min-ready request ${id}`,
       site: "launcher/clients/min-ready.ts",
@@ -71,7 +72,7 @@ export class MinReady {
   }
 
   /** Requests of other launchers are theirs to end. */
-  onEvent(event: ViewEvent): void {
+  #onEvent(event: ViewEvent): void {
     if (event.type === "request" && this.#own.has(event.after?.record.eventId ?? ""))
       this.#controllers.wake(event.id);
   }

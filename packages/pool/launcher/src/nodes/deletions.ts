@@ -25,6 +25,7 @@ export class Deletions {
   constructor(context: NodeHandles, tryNow: (node: string) => void) {
     this.#context = context;
     this.#tryNow = tryNow;
+    context.view.follow((event) => this.#onEvent(event));
   }
 
   /** Deletes a node whose record is `expected` now. Resolves with the pause before the next try; undefined: none is needed. */
@@ -44,7 +45,7 @@ export class Deletions {
   }
 
   /** An operator who removes a dead letter wants the node tried at once: its count of failures starts again. */
-  onEvent(event: ViewEvent): void {
+  #onEvent(event: ViewEvent): void {
     if (event.type !== "own" || event.after !== undefined) return;
     const node = nodeOf(event.path);
     if (node === undefined || !this.#context.view.nodes.byId.has(node)) return;

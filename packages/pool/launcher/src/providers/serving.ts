@@ -4,6 +4,8 @@ import type { Driver, Price, ProviderConfig, SlotSettings } from "@nodeyard/driv
 import type { NodeRecord } from "@nodeyard/model";
 import { backoff, messageOf } from "@nodeyard/runtime";
 import { isElsewhere, type Policy } from "@nodeyard/scheduler";
+import type { ViewEvent } from "@nodeyard/view";
+import { noteUse } from "../event-lines.ts";
 import type { OpenProvider, ServingPool } from "../handles.ts";
 import { ASK_MS, FAILING_MS, factsPause, refreshFacts } from "./facts.ts";
 import { isServed, refuseForeign } from "./foreign.ts";
@@ -36,6 +38,7 @@ import {
   type Served,
   unregisterPools,
 } from "./served.ts";
+import { becameFree } from "./slots.ts";
 
 /**
  * The providers that this process serves: opens them, reads their facts, registers their pools, and replaces only those that a new
@@ -58,7 +61,7 @@ export class Serving {
   readonly #registration: Registration;
   readonly #identity: Identity;
   readonly #driverOf: (name: string) => Promise<Driver>;
-  readonly #onChange: () => void;
+  readonly #tellScheduler: (locals: ReturnType<Serving["locals"]>) => void;
   readonly #left: LeftProviders;
   /** Changes of the configuration and drains follow each other, so that none meets a provider that another is moving between the maps. */
   #applying: Promise<unknown> = Promise.resolve();
@@ -69,21 +72,43 @@ export class Serving {
     readonly registration: Registration;
     readonly identity: Identity;
     readonly driverOf: (name: string) => Promise<Driver>;
-    /** Called when pools or facts have changed; the scheduler's policy must be computed again. */
-    readonly onChange: () => void;
+    /** Called when pools or facts have changed, with what the scheduler is to know of them now. */
+    readonly onChange: (locals: ReturnType<Serving["locals"]>) => void;
   }) {
     this.#context = parts.context;
     this.#registration = parts.registration;
     this.#identity = parts.identity;
     this.#driverOf = parts.driverOf;
-    this.#onChange = () => {
-      parts.onChange();
-      this.#context.onStanding();
-    };
+    this.#tellScheduler = parts.onChange;
+    parts.context.view.follow((event) => this.#onEvent(event));
     const isKnown = (provider: string) => this.#served.has(provider) || this.#draining.has(provider);
     const drain = (provider: string) => this.#inTurn(() => this.#drainLeft(provider));
     this.#former = new FormerProviders(this.#context, (provider) => this.providers.get(provider));
     this.#left = new LeftProviders(this.#context, isKnown, drain);
+  }
+
+  /** Tells the scheduler of the pools and the configuration as they are now. */
+  tellScheduler(): void {
+    this.#tellScheduler(this.locals());
+  }
+
+  #onChange(): void {
+    this.tellScheduler();
+    this.#context.onStanding();
+  }
+
+  /** Inventories of hosts wait for records to go or to be free, and uses of nodes are noted. */
+  #onEvent(event: ViewEvent): void {
+    // A record that could not be read may have occupied the slot of any static host.
+    if (event.type === "unreadable" && event.after === undefined)
+      for (const { inventory } of this.#served.values()) inventory?.wake();
+    if (event.type !== "node" || event.before === undefined) return;
+    const inventory = this.#served.get(event.before.record.provider ?? "")?.inventory;
+    // The inventory may lack a slot now.
+    if (event.after === undefined) inventory?.wake();
+    // A host that left the configuration, or has other settings, waits for its record to be free.
+    else if (becameFree(event)) inventory?.wakeForFree();
+    noteUse(event, this.#context, this.pools);
   }
 
   /** What the scheduler is to know of the providers that are open, or will be. */
@@ -205,21 +230,6 @@ export class Serving {
     const back = [...this.#draining.values()].filter(({ config }) => wanted.has(config.name));
     await Promise.all(back.map((served) => this.#retireOrKeep(served)));
     return this.#stopped ? [] : configs.map((config) => this.#serve(config));
-  }
-
-  /** A record of the provider is gone: its inventory may lack a slot now. */
-  wakeInventory(provider: string | null): void {
-    this.#served.get(provider ?? "")?.inventory?.wake();
-  }
-
-  /** A record of the provider became free: its inventory may have waited to delete or to change it. */
-  wakeInventoryForFree(provider: string | null): void {
-    this.#served.get(provider ?? "")?.inventory?.wakeForFree();
-  }
-
-  /** A record that may have been of any of them is gone, or can be read again. */
-  wakeInventories(): void {
-    for (const { inventory } of this.#served.values()) inventory?.wake();
   }
 
   /** Reads the facts of a provider soon, because the use of its quota by others may have changed. */
