@@ -1,4 +1,4 @@
-import { decorate, type Layer, RateLimiter, timing, typedErrors } from "@nodeyard/driver";
+import { decorate, guard, type Layer, RateLimiter } from "@nodeyard/driver";
 import { driverConformance } from "@nodeyard/driver-testkit";
 import { describe, expect, test } from "vitest";
 import { type FakeKnobs, INSTANT } from "../src/index.ts";
@@ -40,10 +40,14 @@ async function layeredRig() {
     await limiter.turn(signal);
     return call();
   };
-  const layers = [typedErrors(rig.providerName), timing(clock, () => {}), limited];
+  const config = { name: rig.providerName, driver: "fake" };
   return {
     ...rig,
-    open: async (installation: string) => decorate(await rig.open(installation), ...layers),
+    open: async (installation: string) =>
+      guard(decorate(await rig.open(installation), limited), config, {
+        clock,
+        log: { debug() {}, info() {}, warn() {}, error() {} },
+      }),
   };
 }
 

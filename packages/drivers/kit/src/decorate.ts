@@ -1,7 +1,8 @@
-import type { Clock } from "@nodeyard/runtime";
+import { abortable, type Clock } from "@nodeyard/runtime";
 import { Calls, type MapError } from "./calls.ts";
-import type { Provider } from "./contract.ts";
-import { asDriverError, DriverError, type DriverErrorKind } from "./errors.ts";
+import type { ProviderConfig } from "./config/compiled.ts";
+import type { Log, Provider } from "./contract.ts";
+import { asDriverError, type DriverError, type DriverErrorKind } from "./errors.ts";
 import type { Offers } from "./offers.ts";
 import type { Step, StepContext } from "./run-steps.ts";
 
@@ -70,60 +71,60 @@ export function provide(name: string, methods: ProviderMethods, mapError?: MapEr
   };
 }
 
-/** Wraps a provider in layers, the first outermost. Metrics, logs and limits are layers, so that drivers need none. */
-export function decorate(provider: Provider, ...layers: readonly Layer[]): Provider {
-  const [first, ...others] = layers;
-  return first === undefined ? provider : around(provider, wrapOf(others.reduce(nested, first)));
-}
-
-/** Both layers as one: each step of a machine then passes one generator, however many layers there are. */
-function nested(outer: Layer, inner: Layer): Layer {
-  return (name, call, signal) => outer(name, () => inner(name, call, signal), signal);
-}
-
-/** A layer that reports the duration of each call (milliseconds, monotonic) and how it ended. */
-export function timing(
-  clock: Clock,
-  observe: (name: CallName, outcome: CallOutcome, ms: number) => void,
-): Layer {
-  return async (name, call, signal) => {
-    const start = clock.monotonic();
-    try {
-      const value = await call();
-      observe(name, "ok", clock.monotonic() - start);
-      return value;
-    } catch (error) {
-      observe(name, outcomeOf(error, signal), clock.monotonic() - start);
-      throw error;
-    }
-  };
-}
-
-/**
- * A layer that turns other errors into `fatal` DriverErrors. When the caller aborted, it rethrows the caller's reason. For
- * drivers outside of this repository, which need not use `provide`.
- */
-export function typedErrors(providerName: string): Layer {
-  return async (name, call, signal) => {
-    try {
-      return await call();
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      throw asDriverError(error, `${providerName}: ${name}`);
-    }
-  };
-}
-
-function outcomeOf(error: unknown, signal: AbortSignal): CallOutcome {
-  if (signal.aborted) return "aborted";
-  return error instanceof DriverError ? error.kind : "fatal";
-}
-
-function wrapOf(layer: Layer): Wrap {
-  return {
+/** Wraps a provider in a layer. Metrics, logs and limits are layers, so that drivers need none. */
+export function decorate(provider: Provider, layer: Layer): Provider {
+  return around(provider, {
     run: (name, signal, call) => layer(name, () => call(signal), signal),
     steps: (name, context, start) => steps(name, start(context), layer, context.signal),
+  });
+}
+
+/** A call of a provider that has ended; of a generator, each step by itself. */
+export interface EndedCall {
+  readonly call: CallName;
+  readonly result: CallOutcome;
+  /** By the monotonic clock. */
+  readonly ms: number;
+  /** What it rejected with. */
+  readonly error?: unknown;
+  /** Whether more steps follow. */
+  readonly more: boolean;
+}
+
+/** Calls whose time limits come from `runSteps`, which also ends the wait for them. */
+const IN_STEPS: ReadonlySet<CallName> = new Set(["create", "remove", "upload", "removeImage"]);
+
+/**
+ * The one guard around a driver, for whoever opens a provider: each call ends when its signal aborts, even if the driver ignores that;
+ * it rejects with the signal's reason or a DriverError, whatever the driver threw; and it is logged and reported with its time.
+ */
+export function guard(
+  provider: Provider,
+  config: Pick<ProviderConfig, "name" | "driver">,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  onEnd: (call: EndedCall) => void = () => {},
+): Provider {
+  const ended = (began: number, end: Omit<EndedCall, "ms">) => {
+    const ms = clock.monotonic() - began;
+    const { call, result } = end;
+    const facts = { driver: config.driver, provider: config.name, call, result, ms: Math.round(ms) };
+    log.debug(facts, "a call of a driver ended");
+    onEnd({ ...end, ms });
   };
+  return decorate(provider, async (call, work, signal) => {
+    const began = clock.monotonic();
+    try {
+      const value = await (IN_STEPS.has(call) ? work() : abortable(work(), signal));
+      const { done = true } = (value ?? {}) as { readonly done?: boolean };
+      ended(began, { call, result: "ok", more: !done });
+      return value;
+    } catch (thrown) {
+      const error = signal.aborted ? signal.reason : asDriverError(thrown, `${config.name}: ${call}`);
+      const result = signal.aborted ? "aborted" : (error as DriverError).kind;
+      ended(began, { call, result, error, more: false });
+      throw error;
+    }
+  });
 }
 
 /** The provider with each call passed through `wrap`. Methods without I/O are passed on as they are. */

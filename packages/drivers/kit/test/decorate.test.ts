@@ -5,15 +5,18 @@ import {
   DriverError,
   decorate,
   driverScanner,
+  type EndedCall,
+  guard,
   type ImageTag,
   type PoolConfig,
   type Provider,
-  timing,
-  typedErrors,
+  type Tag,
   type UploadOrder,
 } from "../src/index.ts";
 
 const signal = new AbortController().signal;
+const config = { name: "cloud", driver: "fake" };
+const silentLog = { debug() {}, info() {}, warn() {}, error() {} };
 
 function provider(clock: VirtualClock, changes: Partial<Provider> = {}): Provider {
   return {
@@ -51,11 +54,9 @@ describe("decorate", () => {
         async *remove() {},
       },
     };
-    const wrapped = decorate(
-      provider(clock, { offers }),
-      timing(clock, (name) => void seen.push(name)),
-    );
-    expect(decorate(provider(clock)).offers).toBeUndefined();
+    const handles = { clock, log: silentLog };
+    const wrapped = guard(provider(clock, { offers }), config, handles, ({ call }) => void seen.push(call));
+    expect(guard(provider(clock), config, handles).offers).toBeUndefined();
     expect(wrapped.offers?.console).toBeUndefined();
     expect(await wrapped.offers?.zones?.list({} as PoolConfig, signal)).toEqual(["a"]);
     const upload = wrapped.offers!.images!.upload({} as UploadOrder, { signal, externalId: null });
@@ -68,9 +69,9 @@ describe("decorate", () => {
   test("times every call, each step of a generator by itself, and says how it ended", async () => {
     const clock = new VirtualClock();
     const seen: unknown[] = [];
-    const layers = [timing(clock, (...call) => void seen.push(call)), typedErrors("p")];
     const quota = () => Promise.reject(new DriverError("transient", "later"));
-    const wrapped = decorate(provider(clock, { quota }), ...layers);
+    const note = ({ call, result, ms, more }: EndedCall) => void seen.push([call, result, ms, more]);
+    const wrapped = guard(provider(clock, { quota }), config, { clock, log: silentLog }, note);
     const steps = wrapped.create({} as CreateOrder, { signal, externalId: null });
     await steps.next();
     const second = steps.next();
@@ -79,10 +80,10 @@ describe("decorate", () => {
     expect(await steps.next()).toEqual({ done: true, value: { externalId: "x", interfaceIp: null } });
     await expect(wrapped.quota(signal)).rejects.toThrow("later");
     expect(seen).toEqual([
-      ["create", "ok", 0],
-      ["create", "ok", 30],
-      ["create", "ok", 0],
-      ["quota", "transient", 0],
+      ["create", "ok", 0, true],
+      ["create", "ok", 30, true],
+      ["create", "ok", 0, false],
+      ["quota", "transient", 0, false],
     ]);
   });
 
@@ -98,7 +99,7 @@ describe("decorate", () => {
       },
     });
     const tag = { installation: "i", provider: "p", pool: "m", nodeId: "1" };
-    const steps = decorate(inner, typedErrors("p")).remove(tag, { signal, externalId: null });
+    const steps = decorate(inner, (_name, call) => call()).remove(tag, { signal, externalId: null });
     await steps.next();
     await steps.return();
     expect(closed).toBe(true);
@@ -106,10 +107,23 @@ describe("decorate", () => {
 
   test("errors without a type get one, with provider and call; an aborted call gives the reason", async () => {
     const broken = () => Promise.reject(new TypeError("boom"));
-    const wrapped = decorate(provider(new VirtualClock(), { list: broken }), typedErrors("cloud"));
+    const handles = { clock: new VirtualClock(), log: silentLog };
+    const wrapped = guard(provider(handles.clock, { list: broken }), config, handles);
     await expect(wrapped.list(signal)).rejects.toMatchObject({ kind: "fatal", message: "cloud: list: boom" });
     const reason = new Error("stop");
     await expect(wrapped.list(AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+
+  test("a driver that ignores its signal holds no caller up", async () => {
+    const handles = { clock: new VirtualClock(), log: silentLog };
+    const ends: unknown[] = [];
+    const never = () => new Promise<never>(() => {});
+    const wrapped = guard(provider(handles.clock, { find: never }), config, handles, (end) => ends.push(end));
+    const [stop, reason] = [new AbortController(), new Error("too long")];
+    const found = wrapped.find({} as Tag, stop.signal);
+    stop.abort(reason);
+    await expect(found).rejects.toBe(reason);
+    expect(ends).toEqual([{ call: "find", result: "aborted", ms: 0, error: reason, more: false }]);
   });
 });
 

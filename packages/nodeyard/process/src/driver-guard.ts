@@ -2,20 +2,17 @@ import {
   type Driver,
   type DriverConfig,
   DriverError,
-  decorate,
   type LoadContext,
   type ProviderConfig,
   providerProblem,
-  timing,
-  typedErrors,
 } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import type { Log } from "@nodeyard/telemetry";
 
 /**
- * A driver whose faults stay its own: a provider that its `load` cannot compile is a finding at the provider's place, what `open`
- * resolves with has all methods, and whatever those throw is a DriverError. Its lines and each of its calls go to `log`; absent:
- * to the log of the context. `open` itself rejects with what the driver throws.
+ * A driver whose faults stay its own: a provider that its `load` cannot compile is a finding at the provider's place, and what `open`
+ * resolves with has all methods; calls of these are guarded where it is opened. Its lines go to `log`; absent: to the log of the context.
+ * `open` itself rejects with what the driver throws.
  */
 export function guarded(driver: Driver, log?: Log): Driver {
   const { name, contract, capabilities } = driver;
@@ -25,14 +22,9 @@ export function guarded(driver: Driver, log?: Log): Driver {
     capabilities,
     config: guardedConfig(driver),
     async open(provider, context) {
-      const own = { ...context, log: log ?? context.log };
-      const opened = await driver.open(provider, own);
+      const opened = await driver.open(provider, { ...context, log: log ?? context.log });
       const problem = providerProblem(opened);
-      const timed = timing(context.clock, (call, result, ms) => {
-        const facts = { driver: name, provider: provider.name, call, result, ms: Math.round(ms) };
-        own.log.debug(facts, "a call of a driver ended");
-      });
-      if (problem === undefined) return decorate(opened, timed, typedErrors(provider.name));
+      if (problem === undefined) return opened;
       throw new DriverError("configuration", `driver ${name}: the value that open resolves with ${problem}`);
     },
   };

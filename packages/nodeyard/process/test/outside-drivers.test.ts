@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ConfigWatch, loadConfig, validateConfig } from "@nodeyard/config";
 import type { DriverContext } from "@nodeyard/driver";
-import { DriverError } from "@nodeyard/driver";
+import { DriverError, guard } from "@nodeyard/driver";
 import { systemClock, systemRandom, VirtualClock } from "@nodeyard/runtime";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { Drivers, loadModule } from "../src/index.ts";
@@ -55,7 +55,8 @@ function put(path: string, text: string): string {
 test("a driver by its path: the program's SDK is its own, and all that it throws is a DriverError", async () => {
   const driver = new Drivers(loadModule).driver(put("lab.ts", source("")));
   expect(driver).toMatchObject({ name: "lab", contract: 1 });
-  const provider = await driver.open({ name: "desk" } as never, context);
+  const config = { name: "desk", driver: "lab" };
+  const provider = guard(await driver.open(config as never, context), config, context);
   const errors = [provider.find({} as never, signal), provider.list(signal)].map((call) =>
     call.catch((error) => error),
   );

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { closeQuietly, KeyedController, observeApi, openingError } from "@nodeyard/coordination";
-import type { Driver, Provider, ProviderConfig, Scanner } from "@nodeyard/driver";
+import { type Driver, guard, type Provider, type ProviderConfig, type Scanner } from "@nodeyard/driver";
 import { backoff, inTime, messageOf } from "@nodeyard/runtime";
 import { treeNow } from "@nodeyard/tree";
 import { BuilderError } from "../errors.ts";
@@ -124,7 +124,7 @@ export class ImageProviders {
     const late = () =>
       new BuilderError("builder.provider_silent", `provider ${name} did not open within ${OPEN_MS} ms`);
     const leave = (tooLate: Provider) => void this.#leave(name, tooLate);
-    const provider = await inTime(clock, OPEN_MS, opening, late, leave);
+    const provider = guard(await inTime(clock, OPEN_MS, opening, late, leave), config, { clock, log });
     // It took so long that it is not wanted any more.
     if (this.#closed || this.#wanted.get(name) !== config) return this.#leave(name, provider);
     const store = provider.offers?.images;

@@ -1,4 +1,4 @@
-import { abortable, DriverError } from "@nodeyard/driver";
+import { DriverError } from "@nodeyard/driver";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
@@ -134,9 +134,9 @@ export async function handOver(
   try {
     const { externalId } = node.record;
     const [tag, step] = [tagOf(context, node), { signal: limit.signal, externalId }];
-    await abortable(handover.ready(tag, step), limit.signal);
+    await handover.ready(tag, step);
     // How a machine is reached may expire, as tokens for pods do; its user gets a fresh one.
-    const access = await (handover.access && abortable(handover.access(tag, step), limit.signal));
+    const access = await handover.access?.(tag, step);
     if (access !== undefined) await node.write({ connectionPort: access });
     return undefined;
   } catch (error) {

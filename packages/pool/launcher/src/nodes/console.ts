@@ -1,7 +1,7 @@
 import type { ConsoleEnd } from "@nodeyard/asking";
 import { type Console, DriverError, type ExternalId, type LabelConfig, type Tag } from "@nodeyard/driver";
 import type { NodeRecord } from "@nodeyard/model";
-import { type Clock, deadline, inTime, messageOf } from "@nodeyard/runtime";
+import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
 import type { Handles, OpenProvider } from "../handles.ts";
 import { tagOf } from "./tag.ts";
 
@@ -66,8 +66,7 @@ async function readConsole(
 ): Promise<string | null> {
   const late = () => new DriverError("timeout", `no console within ${withinMs} ms`);
   using limit = deadline(clock, withinMs, late, signal);
-  // A driver that ignores its signal holds nothing up either.
-  return await inTime(clock, withinMs, consoles.read(tag, { signal: limit.signal, externalId }), late);
+  return await consoles.read(tag, { signal: limit.signal, externalId });
 }
 
 /** For the cloud to hand over a console that a person waits for, milliseconds. */

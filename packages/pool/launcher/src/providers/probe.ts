@@ -1,11 +1,11 @@
 import type { InventoryItem, ProbeResult, Provider } from "@nodeyard/driver";
-import { type Clock, deadline, inTime, messageOf, NodeyardError } from "@nodeyard/runtime";
+import { type Clock, deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
 
 /** A look at a host, at most: drivers have shorter limits of their own (a host's `timeout`). */
 const PROBE_MS = 120_000;
 
 /**
- * A probe that ends, whatever the driver does with its signal. No answer is the answer "no". Rejects only with the reason of `parent`,
+ * A probe within its time. No answer is the answer "no". Rejects only with the reason of `parent`,
  * when that has aborted.
  */
 export async function probeInTime(
@@ -17,7 +17,7 @@ export async function probeInTime(
   const late = () => new NodeyardError("launcher.probe_silent", `no answer within ${PROBE_MS} ms`);
   using limit = deadline(clock, PROBE_MS, late, parent);
   try {
-    return await inTime(clock, PROBE_MS + 1_000, provider.probe(item, limit.signal), late);
+    return await provider.probe(item, limit.signal);
   } catch (error) {
     if (parent.aborted) throw error;
     return { alive: false, why: messageOf(error) };

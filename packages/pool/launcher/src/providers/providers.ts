@@ -1,18 +1,13 @@
 import { closeQuietly, observeApi } from "@nodeyard/coordination";
 import {
-  abortable,
-  type CallName,
   type Driver,
-  decorate,
   type Evidence,
-  type Layer,
+  guard,
   type Provider,
   type ProviderConfig,
   type Scanner,
-  timing,
 } from "@nodeyard/driver";
 import { defined, inTime, NodeyardError } from "@nodeyard/runtime";
-import type { Counters } from "@nodeyard/telemetry";
 import type { AgeClock } from "../age-clock.ts";
 import type { OpenProvider } from "../handles.ts";
 import type { RecordHandles } from "../held-records.ts";
@@ -53,8 +48,7 @@ export type CloudHandles = Pick<
 > & { readonly ages: Pick<AgeClock, "now"> };
 
 /**
- * Opens a provider. Rejects with the driver's error; the caller tries again. All calls of the provider go
- * through layers that end with their signal and time them. A provider that opens after the deadline is closed. `onFailedTry` is told of
+ * Opens a provider. Rejects with the driver's error; the caller tries again. All calls of the provider go through the guard. A provider that opens after the deadline is closed. `onFailedTry` is told of
  * requests without an answer, also of those that the driver repeats.
  */
 export async function openProvider(
@@ -87,16 +81,19 @@ export async function openProvider(
   const late = () => silent(config.name, "open");
   const close = (provider: Provider) => closeQuietly(handles, config.name, provider);
   const opened = await inTime(handles.clock, ANSWER_MS, opening, late, (tooLate) => void close(tooLate));
-  const timed = timing(handles.clock, (call, result, ms) =>
-    handles.counters.time("launcher.provider_call", ms, { provider: config.name, call, result }),
-  );
-  const provider = decorate(opened, troubles.layer, abortOnSignal(config.name, handles.counters), timed);
+  const provider = guard(opened, config, handles, (end) => {
+    const { call, result, ms, error } = end;
+    handles.counters.time("launcher.provider_call", ms, { provider: config.name, call, result });
+    if (result === "aborted" && SILENT.has((error as { readonly code?: unknown } | undefined)?.code))
+      handles.counters.add("launcher.provider_silent", 1, { provider: config.name, call });
+    troubles.note(end);
+  });
   if (signal.aborted) await close(provider);
   signal.throwIfAborted();
   return { config, driver, provider, troubles, work: new Set() };
 }
 
-/** The error for a driver that did not answer; `abortOnSignal` counts calls that end with it. */
+/** The error for a driver that did not answer; calls that end with it are counted. */
 export function silent(provider: string, what: string, ms = ANSWER_MS): NodeyardError {
   return new NodeyardError(
     "launcher.provider_silent",
@@ -104,24 +101,5 @@ export function silent(provider: string, what: string, ms = ANSWER_MS): Nodeyard
   );
 }
 
-/** Calls whose deadlines come from the step runner. */
-const IN_STEPS: ReadonlySet<CallName> = new Set(["create", "remove", "upload", "removeImage"]);
 /** Reasons of signals that mean: it took too long. */
 const SILENT: ReadonlySet<unknown> = new Set(["launcher.provider_silent", "launcher.probe_silent"]);
-
-/**
- * Ends the wait for a call when its signal aborts, even if the driver ignores the signal (rule 8). The abandoned call is counted as
- * late when its deadline had passed.
- */
-function abortOnSignal(provider: string, counters: Counters): Layer {
-  const limited: Layer = async (call, work, signal) => {
-    try {
-      return await abortable(work(), signal);
-    } catch (error) {
-      const { code } = (signal.reason ?? {}) as { readonly code?: unknown };
-      if (SILENT.has(code)) counters.add("launcher.provider_silent", 1, { provider, call });
-      throw error;
-    }
-  };
-  return (call, work, signal) => (IN_STEPS.has(call) ? work() : limited(call, work, signal));
-}

@@ -2,6 +2,7 @@ import { closeQuietly } from "@nodeyard/coordination";
 import {
   type Driver,
   type ExternalId,
+  guard,
   idText,
   leaked,
   type Place,
@@ -176,7 +177,7 @@ export async function listResources(
   );
   using limit = deadline(clock, LIST_MS, () => silent(LIST_MS));
   try {
-    const resources = await inTime(clock, LIST_MS, provider.list(limit.signal), () => silent(LIST_MS));
+    const resources = await guard(provider, config, handles).list(limit.signal);
     return { resources, place: provider.place?.() };
   } finally {
     await close(provider);

@@ -1,4 +1,4 @@
-import { type CallName, DriverError, type Layer } from "@nodeyard/driver";
+import { type CallName, DriverError, type EndedCall } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 import type { VerdictCode } from "@nodeyard/scheduler";
 
@@ -58,24 +58,16 @@ export class Troubles {
     if (before?.error !== this.#impaired.get(name)?.error) this.onChange(true);
   };
 
-  readonly layer: Layer = async (call, work, signal) => {
-    try {
-      const value = await work();
-      // Of a generator only its end: the steps before a refused one may be allowed.
-      const { done = true } = (value ?? {}) as { readonly done?: unknown };
-      if (done === true) this.#set(call, undefined);
-      return value;
-    } catch (error) {
-      this.#failed(call, error, signal);
-      throw error;
+  /** Takes the end of a call. Of a generator only its end shows that it works: the steps before a refused one may be allowed. */
+  note({ call, result, error, more }: EndedCall): void {
+    if (result === "ok") {
+      if (!more) this.#set(call, undefined);
+      return;
     }
-  };
-
-  #failed(call: CallName, error: unknown, signal: AbortSignal): void {
     const { code = "", kind = "" } = (error ?? {}) as { readonly code?: string; readonly kind?: string };
     const isSilent = code === "launcher.provider_silent";
     // Its caller gave up, which says nothing of the cloud.
-    if (signal.aborted && !isSilent) return;
+    if (result === "aborted" && !isSilent) return;
     if (!isSilent && !(error instanceof DriverError && DOWN.has(kind))) return;
     if (!READS.has(call) && kind !== "access") return this.onDoubt();
     const known = this.#byCall.get(call);
