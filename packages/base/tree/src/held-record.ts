@@ -104,6 +104,11 @@ export class HeldRecord<R, P> {
     }
   }
 
+  /** Writes `patch` and gives the lock back, in one commit. */
+  writeAndRelease(patch: P): Promise<void> {
+    return this.write(patch, (set) => [set, { op: "delete", path: this.held.contender }]);
+  }
+
   /**
    * Writes nothing, and rejects with FenceLost unless lock and record are as we know them: for an effect that no write of ours comes
    * before.

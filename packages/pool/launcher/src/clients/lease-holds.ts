@@ -111,7 +111,7 @@ async function markUsed(context: RecordHandles, id: string, contender: string): 
   const node = await heldFor(context, id, contender);
   if (node === undefined) return;
   if (node.record.state === "in-use" || node.record.state === "ready")
-    await node.write({ state: "used" }, (set) => [set, { op: "delete", path: contender }]);
+    await node.writeAndRelease({ state: "used" });
   else await orUndefined(context.tree.delete(contender));
 }
 

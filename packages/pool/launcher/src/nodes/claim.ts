@@ -108,10 +108,7 @@ async function takeOutDead(context: RequestHandles, node: HeldNode, why: string)
   context.journal.write({ event: "node.dead", node: node.id, facts, record: node.record });
   // Throws FenceLost: the probe may have taken longer than the session lived, and the node may be another launcher's by now.
   context.fence.demand(node.held);
-  await node.write({ state: "deleting", allocatedTo: null }, (set) => [
-    set,
-    { op: "delete", path: node.held.contender },
-  ]);
+  await node.writeAndRelease({ state: "deleting", allocatedTo: null });
 }
 
 /** Milliseconds for a driver to prepare a machine for its user. Getting back what a sliver has lent usually takes less than a second. */

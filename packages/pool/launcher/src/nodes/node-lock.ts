@@ -36,9 +36,7 @@ export async function takeOut(context: RecordHandles, id: string, why: string): 
   const { state, allocatedTo } = node.record;
   if (state !== "ready" || allocatedTo !== null) return context.fence.release(node.held);
   context.log.info({ node: id, host: node.record.hostname, why }, "deletes a node");
-  await node
-    .write({ state: "deleting" }, (set) => [set, { op: "delete", path: node.held.contender }])
-    .catch(() => context.fence.release(node.held));
+  await node.writeAndRelease({ state: "deleting" }).catch(() => context.fence.release(node.held));
 }
 
 /** Frees a ready node whose request is gone, or was put back without it. True when nothing is left to do. */
@@ -52,7 +50,7 @@ export async function deallocateNode(context: RecordHandles, id: string): Promis
     // The user of an unlocked node may return it at this moment; the scheduler then decides again.
     const moved = (context.view.nodes.byId.get(id)?.version ?? 0) > node.version;
     if (state !== "ready" || !forgotten || moved) await context.fence.release(node.held);
-    else await node.write({ allocatedTo: null }, (set) => [set, { op: "delete", path: node.held.contender }]);
+    else await node.writeAndRelease({ allocatedTo: null });
     return true;
   } catch (error) {
     const facts = { node: id, error: messageOf(error) };

@@ -296,12 +296,10 @@ export class InventoryKeeper {
             connectionType: connection.type,
           }
         : { state: "deleting" as const };
-    await node
-      .write(patch, (set) => [set, { op: "delete", path: node.held.contender }])
-      .catch(async (error) => {
-        await context.fence.release(node.held);
-        throw error;
-      });
+    await node.writeAndRelease(patch).catch(async (error) => {
+      await context.fence.release(node.held);
+      throw error;
+    });
   }
 }
 

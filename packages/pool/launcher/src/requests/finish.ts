@@ -50,20 +50,12 @@ export async function releaseNodes(context: RecordHandles, nodes: readonly HeldN
 async function releaseNode(context: RecordHandles, node: HeldNode): Promise<void> {
   try {
     if (node.record.allocatedTo === null) await context.fence.release(node.held);
-    else await node.write({ allocatedTo: null }, (set) => [set, unlock(node)]);
+    else await node.writeAndRelease({ allocatedTo: null });
   } catch (error) {
     if (!(error instanceof FenceLost) && !(error instanceof TreeError)) throw error;
     context.log.info({ node: node.id, error: messageOf(error) }, "cannot release a node; the sweep will");
     await context.fence.release(node.held).catch(() => {});
   }
-}
-
-/**
- * Puts an accepted request back for another plan, without a decline. Rejects with FenceLost or a TreeError; the request then stays
- * `pending`, and any launcher resets it once it is unlocked.
- */
-export async function putBack(request: HeldRequest): Promise<void> {
-  await request.write({ state: "requested" }, (set) => [set, unlock(request)]);
 }
 
 /**
@@ -79,7 +71,7 @@ export async function decline(
   for (const id of pools) if (!declinedBy.includes(id)) declinedBy.push(id);
   const awaits = () => context.awaitsOffer({ id: request.id, record: { ...request.record, declinedBy } });
   const state = everyoneDeclined(context, declinedBy) && !awaits() ? "failed" : "requested";
-  await request.write({ state, declinedBy }, (set) => [set, unlock(request)]);
+  await request.writeAndRelease({ state, declinedBy });
   return state;
 }
 
@@ -114,7 +106,7 @@ export async function resetLost(context: RecordHandles, id: string): Promise<Han
   }
   try {
     await Promise.all([...context.view.nodes.byRequest.get(id)].map((node) => takeBack(context, id, node)));
-    await request.write({ state: "requested", nodes: [] }, (set) => [set, unlock(request)]);
+    await request.writeAndRelease({ state: "requested", nodes: [] });
   } catch (error) {
     await context.fence.release(request.held);
     throw error;
@@ -132,5 +124,5 @@ async function takeBack(context: RecordHandles, request: string, id: string): Pr
   const { state, allocatedTo } = node.record;
   if (allocatedTo !== request) return context.fence.release(node.held);
   const patch = state === "init" ? { state: "deleting" as const, allocatedTo: null } : { allocatedTo: null };
-  await node.write(patch, (set) => [set, unlock(node)]).catch(() => context.fence.release(node.held));
+  await node.writeAndRelease(patch).catch(() => context.fence.release(node.held));
 }

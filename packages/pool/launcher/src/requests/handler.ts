@@ -12,7 +12,7 @@ import { createNode } from "../nodes/create-node.ts";
 import type { RequestHandles } from "../nodes/handles.ts";
 import { launchNode } from "../nodes/launch.ts";
 import { lockAndAccept, lockRequest } from "./accept.ts";
-import { decline, everyoneDeclined, fulfil, type Handled, putBack, releaseNodes } from "./finish.ts";
+import { decline, everyoneDeclined, fulfil, type Handled, releaseNodes } from "./finish.ts";
 
 /** How one node of a nodeset ended. "taken": there is no node, and another plan may find one. */
 type NodeOutcome = {
@@ -170,7 +170,8 @@ async function conclude(
     context.journal.write({ event: "request.declined", request: request.id, facts });
     return state === "failed" ? "failed" : "declined";
   }
-  await putBack(request);
+  // Without a decline. When it is refused, the request stays `pending`, and any launcher resets it once it is unlocked.
+  await request.writeAndRelease({ state: "requested" });
   const why = [...new Set(outcomes.map((outcome) => outcome.why ?? outcome.result))].join("; ");
   context.journal.write({ event: "request.put-back", request: request.id, facts: { why } });
   return "replan";
