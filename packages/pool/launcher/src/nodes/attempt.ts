@@ -51,7 +51,7 @@ export async function attemptLaunch(
   onStep: (step: string) => void = () => {},
 ): Promise<NodePatch> {
   const { pool, node } = launch;
-  const { config, driver, provider } = pool.open;
+  const { config, provider } = pool.open;
   const late = () =>
     new DriverError(
       "timeout",
@@ -66,9 +66,9 @@ export async function attemptLaunch(
     // The slot of the plan is for the first attempt. A failed attempt has freed it, so a later one waits for a slot.
     const slot = attempt === 1 ? launch.slot : undefined;
     const create = (step: StepContext) =>
-      driver.capabilities.backing === true
-        ? createInSlot(context, pool.open, node, order, step, slot)
-        : provider.create(order, step);
+      provider.offers?.slots === undefined
+        ? provider.create(order, step)
+        : createInSlot(context, pool.open, node, order, step, slot);
     const machine = await runSteps(create, {
       clock: context.clock,
       // A launcher that has lost its lock must not make a machine that no record names.

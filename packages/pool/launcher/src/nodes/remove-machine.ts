@@ -24,9 +24,9 @@ export async function removeMachine(
 ): Promise<void> {
   const tag = tagOf(context, node);
   const remove = (step: StepContext) =>
-    open.driver.capabilities.backing === true
-      ? removeFromSlot(context, open, node, tag, step)
-      : open.provider.remove(tag, step);
+    open.provider.offers?.slots === undefined
+      ? open.provider.remove(tag, step)
+      : removeFromSlot(context, open, node, tag, step);
   const late = () => new DriverError("timeout", `node ${node.id}: not deleted within ${ATTEMPT_MS} ms`);
   using limit = deadline(context.clock, ATTEMPT_MS, late, parent);
   const trace = new StepTrace(context, subject, node.record);

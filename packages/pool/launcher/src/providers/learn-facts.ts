@@ -70,13 +70,13 @@ export async function learnFacts(
  * How the labels of a provider are cut into slots; of several pools with one label the first counts (docs/contract/drivers.md, "Giving
  * backing nodes back"). Undefined: its nodes are no slots.
  */
-export function slotSettingsOf({ config, driver, provider }: OpenProvider): LocalProvider["slots"] {
-  if (driver.capabilities.backing !== true) return undefined;
+export function slotSettingsOf({ config, provider }: OpenProvider): LocalProvider["slots"] {
+  const { slots } = provider.offers ?? {};
+  if (slots === undefined) return undefined;
   const settings = new Map<string, SlotSettings>();
   for (const pool of config.pools)
     for (const label of pool.labels.values()) {
-      const cut = provider.offers?.slots?.of(label);
-      if (cut !== undefined && !settings.has(label.name)) settings.set(label.name, cut);
+      if (!settings.has(label.name)) settings.set(label.name, slots.of(label));
     }
   return settings;
 }

@@ -231,7 +231,7 @@ export function begin(
 
 /** Looks after the backing nodes of a provider, where its nodes are slots of some. */
 export function beginBackings(context: ProviderHandles, served: Served, open: OpenProvider): void {
-  if (open.driver.capabilities.backing !== true) return;
+  if (open.provider.offers?.slots === undefined) return;
   served.backings = new BackingController(context, open);
   served.backings.start();
 }
