@@ -227,7 +227,7 @@ test("the end of a launch ends no try of another launcher for the same request",
     world.cluster.connect({ name, sessionTimeoutMs: 10_000 }),
   );
   const data = encodeProbe("100-0000000000");
-  const view = { own: new Map([[path, { data }]]) };
+  const view = { own: new Map([[path, { data }]]), follow() {} };
   const records = new FailureRecords(
     { tree: ours, view, log: memoryLog() } as unknown as ConstructorParameters<typeof FailureRecords>[0],
     () => {},
