@@ -1,7 +1,5 @@
 import { type Driver, DriverError, decorate } from "@nodeyard/driver";
 import { INSTANT } from "@nodeyard/driver-fake";
-import { explain, queryMembers, type Story } from "@nodeyard/operations";
-import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { staticProvider } from "./rig.ts";
 import { withMethods } from "./rules/with-methods.ts";
@@ -28,12 +26,6 @@ class Api {
   });
 }
 
-async function reported(world: World, kind: Story["kind"], id: string): Promise<Story> {
-  const handles = { tree: world.other, clock: world.clock, random: seededRandom(3) };
-  const query = queryMembers(handles, () => ({ events: [], problem: "no journal" }));
-  return (await world.settle(explain(handles, { kind, id }, query)))!;
-}
-
 const config = launcherConfig([fakeProvider("cloud")]);
 
 test("down while a request waits for quota: the verdict names the failing API, not the quota", async () => {
@@ -42,7 +34,7 @@ test("down while a request waits for quota: the verdict names the failing API, n
   await world.fulfilled(await world.ask());
   const waiting = await world.ask();
   await world.run(1_000);
-  const before = await reported(world, "request", waiting);
+  const before = await world.explain("request", waiting);
   expect(before.waits_for).toMatchObject({
     code: "capacity.provider",
     facts: { quota_read_at: expect.any(String) },
@@ -51,7 +43,7 @@ test("down while a request waits for quota: the verdict names the failing API, n
   api.down = true;
   const since = world.clock.now();
   await world.run(60_000);
-  const { waits_for, pools } = await reported(world, "request", waiting);
+  const { waits_for, pools } = await world.explain("request", waiting);
   expect(waits_for).toMatchObject({ code: "provider.failing", source: "launcher", facts: { error: ERROR } });
   expect(waits_for?.meaning).toMatch(/API fails/);
   const failing = Date.parse(waits_for?.facts.failing_since as string);
@@ -60,13 +52,13 @@ test("down while a request waits for quota: the verdict names the failing API, n
   expect(pools).toMatchObject([{ pool: "cloud/main", code: "provider.failing", position: 1, waiting: 1 }]);
   // Later it is the same failure.
   await world.run(120_000);
-  expect((await reported(world, "request", waiting)).waits_for?.facts.failing_since).toBe(
+  expect((await world.explain("request", waiting)).waits_for?.facts.failing_since).toBe(
     waits_for?.facts.failing_since,
   );
 
   api.down = false;
   await world.run(60_000);
-  expect((await reported(world, "request", waiting)).waits_for?.code).toBe("capacity.provider");
+  expect((await world.explain("request", waiting)).waits_for?.code).toBe("capacity.provider");
 });
 
 test("down when the launcher starts: nothing is registered, and explain gives the reason and the next try", async () => {
@@ -75,13 +67,13 @@ test("down when the launcher starts: nothing is registered, and explain gives th
   await world.start("a", config, { wrap: api.wrap });
   const waiting = await world.ask();
   await world.run(1_000);
-  const request = await reported(world, "request", waiting);
+  const request = await world.explain("request", waiting);
   expect(request.waits_for).toMatchObject({
     code: "provider.failing",
     facts: { pool: "cloud/main", error: ERROR },
   });
   expect(Date.parse(request.waits_for!.next_try!)).toBeGreaterThan(Date.parse(request.waits_for!.since!));
-  const label = await reported(world, "label", "small");
+  const label = await world.explain("label", "small");
   expect(label).toMatchObject({ state: "unserved", waits_for: { code: "provider.failing" } });
   api.down = false;
   await world.fulfilled(waiting);
@@ -131,7 +123,7 @@ test("down while launching: explain gives the failures of the offering", async (
   const ids: string[] = [];
   while (ids.length < 8) ids.push(await world.ask());
   await world.run(30_000);
-  const label = await reported(world, "label", "small");
+  const label = await world.explain("label", "small");
   expect(label.waits_for).toMatchObject({
     code: "offering.failing",
     facts: { kind: "transient", error: ERROR, failing_since: expect.any(String) },
@@ -148,14 +140,14 @@ test("explain shows the step of a launch in progress, on the request and on the 
   for (let seen = 0; seen < 3; seen++) await world.fulfilled(await world.ask());
   const id = await world.ask();
   await world.run(2_000);
-  const request = await reported(world, "request", id);
+  const request = await world.explain("request", id);
   expect(request.waits_for).toMatchObject({ code: "handling" });
   expect(request.steps).toMatchObject([{ of: "launch", seconds: null }]);
   // Launches were seen that took about five seconds, and two of them have passed.
   expect(request.estimate).toMatchObject({ pool: "cloud/main", launches: 3 });
   expect(request.estimate!.likely_seconds).toBeGreaterThan(1);
   expect(request.estimate!.likely_seconds).toBeLessThan(4.5);
-  const node = await reported(world, "node", request.steps[0]!.node);
+  const node = await world.explain("node", request.steps[0]!.node);
   expect(node.waits_for).toMatchObject({ code: "node.launching", facts: { step: request.steps[0]!.step } });
 });
 

@@ -1,8 +1,7 @@
 import { type Driver, DriverError } from "@nodeyard/driver";
 import { INSTANT } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
-import { explain, queryMembers } from "@nodeyard/operations";
-import { seededRandom, sleep } from "@nodeyard/runtime";
+import { sleep } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { fakeProvider, type Json, launcherConfig, World } from "./rules/world.ts";
 
@@ -93,11 +92,7 @@ describe("a provider whose configuration changes", () => {
       pools: [...of("one", 2).pools, ...of("one", 2, "large", { name: "b" }).pools],
     };
     await world.settle(launcher.reconfigure(launcherConfig([more])));
-    const reported = async (id: string) => {
-      const handles = { tree: world.other, clock: world.clock, random: seededRandom(3) };
-      const query = queryMembers(handles, () => ({ events: [], problem: "no journal" }));
-      return (await world.settle(explain(handles, { kind: "label", id }, query)))!;
-    };
+    const reported = (id: string) => world.explain("label", id);
     const small = await reported("small");
     expect(small.pools.filter(({ provider }) => provider === "one")).toMatchObject([
       {

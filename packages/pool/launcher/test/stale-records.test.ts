@@ -1,7 +1,4 @@
 import { paths } from "@nodeyard/model";
-import { explain, queryMembers } from "@nodeyard/operations";
-import { seededRandom } from "@nodeyard/runtime";
-import { noHistory } from "@nodeyard/telemetry";
 import { describe, expect, test } from "vitest";
 import { before, touches } from "./rules/before-write.ts";
 import { fakeProvider, launcherConfig, World } from "./rules/world.ts";
@@ -18,11 +15,7 @@ const gone = (world: World, id: string, limitMs: number) =>
   world.until(`node ${id} is gone`, () => world.node(id) === undefined, limitMs);
 
 /** What `explain` says happens next to a node. */
-async function nextOf(world: World, id: string): Promise<string | undefined> {
-  const handles = { tree: world.other, clock: world.clock, random: seededRandom(1) };
-  const query = queryMembers(handles, () => noHistory("none"));
-  return (await world.settle(explain(handles, { kind: "node", id }, query)))?.next;
-}
+const nextOf = async (world: World, id: string) => (await world.explain("node", id)).next;
 
 describe("held nodes", () => {
   test("go at the shorter of max-hold-age and what the holder said, and never without either", async () => {

@@ -1,38 +1,16 @@
 import { paths } from "@nodeyard/model";
-import { explain, queryMembers } from "@nodeyard/operations";
-import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { launcherConfig, staticProvider, World } from "./rules/world.ts";
 
 const host = { name: "127.0.0.1", labels: ["small"], "host-key-checking": false };
 const config = launcherConfig([staticProvider([host])]);
 
-/** The component of a Python launcher's pool of provider `lab`; returns its path. */
-async function pythonPool(world: World): Promise<string> {
-  const record = {
-    ...{ kind: "pool", hostname: "old", state: "running", model_api: 0, name: "main", paused: true },
-    ...{
-      id: "old.example-PoolWorker.lab-main-0123",
-      provider_name: "lab",
-      supported_labels: ["small"],
-      priority: 100,
-    },
-  };
-  await world.folder(paths.component("pool"));
-  const at = `${paths.component("pool")}/old`;
-  const made = world.other.create(at, Buffer.from(JSON.stringify(record)), {
-    ephemeral: true,
-    sequential: true,
-  });
-  return (await world.settle(made)).path;
-}
-
 const pools = (world: World) => world.children(paths.component("pool"));
 const hosts = (world: World) => world.nodes().filter(({ hostname }) => hostname === host.name);
 
 test("a static provider that a Python launcher serves too is refused in one line, and served when that one is gone", async () => {
   const world = new World();
-  const python = await pythonPool(world);
+  const python = await world.pythonPool("lab", ["small"]);
   const { log } = await world.start("a", config);
   const refusals = log.lines.filter(({ facts }) => JSON.stringify(facts).includes("not Nodeyard's"));
   expect(refusals).toHaveLength(1);
@@ -42,13 +20,11 @@ test("a static provider that a Python launcher serves too is refused in one line
   const asked = await world.ask();
   await world.run(30_000);
   expect(hosts(world), "nothing is registered beside the other inventory").toEqual([]);
-  const handles = { tree: world.other, clock: world.clock, random: seededRandom(3) };
-  const query = queryMembers(handles, () => ({ events: [], problem: "no journal" }));
-  const story = await world.settle(explain(handles, { kind: "request", id: asked }, query));
-  expect(story!.waits_for).toMatchObject({ code: "provider.foreign", facts: { pool: "lab/main" } });
-  expect(story!.waits_for!.meaning).toMatch(/^A launcher that is not Nodeyard's serves the provider/);
-  expect(story!.waits_for!.facts.error).toContain("old.example-PoolWorker.lab-main-0123");
-  expect(story!.next).toMatch(/^Stop the other launcher/);
+  const story = await world.explain("request", asked);
+  expect(story.waits_for).toMatchObject({ code: "provider.foreign", facts: { pool: "lab/main" } });
+  expect(story.waits_for!.meaning).toMatch(/^A launcher that is not Nodeyard's serves the provider/);
+  expect(story.waits_for!.facts.error).toContain("old.example-PoolWorker.lab-main-0123");
+  expect(story.next).toMatch(/^Stop the other launcher/);
   // What that launcher registered is taken over.
   const id = await world.makeNode({
     ...{ state: "ready", provider: "lab", pool: "main", type: ["small"], hostname: host.name, slot: 0 },
@@ -63,7 +39,7 @@ test("one that comes later ends our service of the inventory until it is gone", 
   const world = new World();
   await world.start("a", config);
   await world.fulfilled(await world.ask());
-  const python = await pythonPool(world);
+  const python = await world.pythonPool("lab", ["small"]);
   await world.until("our pool has left", () => pools(world).length === 1, 10_000);
   for (const { id } of hosts(world)) {
     await world.settle(world.other.delete(paths.nodeLock(id)));

@@ -1,8 +1,6 @@
 import type { Driver, DriverContext } from "@nodeyard/driver";
 import { type Gauge, Population } from "@nodeyard/metrics";
 import { decodeRemark, paths, RETIRED, remarkPath } from "@nodeyard/model";
-import { explain, queryMembers } from "@nodeyard/operations";
-import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { fakeProvider } from "../rules/world.ts";
 import { config, Lab } from "./lab.ts";
@@ -35,14 +33,10 @@ test("a slot costs its part of the machine: the tenant that has it pays, and all
     "tenant_cost_per_hour dev EUR 1",
     "tenant_cost_per_hour qa EUR 1",
   ]);
-  const handles = { tree: lab.other, clock: lab.clock, random: seededRandom(1) };
-  const read = queryMembers(handles, () => ({ events: [], problem: null }));
-  const about = async (what: Parameters<typeof explain>[1]) =>
-    (await lab.settle(explain(handles, what, read)))!;
-  expect((await about({ kind: "node", id: first.id })).about).toMatchObject({
+  expect((await lab.explain("node", first.id)).about).toMatchObject({
     cost: { per_hour: 1, currency: "EUR" },
   });
-  const { pools } = await about({ kind: "label", id: "slice" });
+  const { pools } = await lab.explain("label", "slice");
   expect(pools.map(({ facts }) => facts)).toEqual([
     expect.objectContaining({ cost: { per_hour: 1, currency: "EUR" } }),
   ]);

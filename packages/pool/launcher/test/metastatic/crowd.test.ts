@@ -1,4 +1,3 @@
-import { INSTANT } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { config, Lab } from "./lab.ts";
@@ -47,26 +46,5 @@ describe("many at once", () => {
     await lab.until("everything is gone", () => lab.nodes().length === 0, 90_000);
     expect(lab.children("/nodeyard/slots")).toEqual([]);
     expect(lab.cloud.inspect()).toHaveLength(0);
-  });
-
-  test("the owner's death in the middle of asking delays, and loses nothing", async () => {
-    const lab = new Lab({
-      latency: {
-        ...INSTANT.latency,
-        create: { minMs: 100, maxMs: 100 },
-        boot: { minMs: 2_000, maxMs: 2_000 },
-      },
-    });
-    const a = await lab.start("a", config());
-    await lab.start("b", config());
-    const asked = [await lab.slice(), await lab.slice(), await lab.slice()];
-    await lab.until("backing nodes are being made", () => lab.backings().length === 2);
-    a.tree.crash();
-    for (const id of asked) await lab.fulfilled(id, 120_000);
-    lab.check();
-    for (const node of lab.ends())
-      await lab.put(paths.node(node.id), { ...lab.node(node.id), state: "used" });
-    for (const id of asked) await lab.settle(lab.other.delete(paths.request(id)));
-    await lab.until("nothing is left but what is idle", () => lab.ends().length === 0, 120_000);
   });
 });

@@ -111,17 +111,6 @@ export class Lab extends World {
     return this.children(root).filter((name) => this.json(`${root}/${name}`)?.provider_name === "slicer");
   }
 
-  /** A Python launcher's pool of the slots' provider, registered by a session that is no member of Nodeyard. */
-  async pythonPool(): Promise<{ readonly path: string }> {
-    const id = "old.example-PoolWorker.slicer-main-0123";
-    const pool = { kind: "pool", hostname: "old", state: "running", model_api: 0, id, name: "main" };
-    const labels = { provider_name: "slicer", supported_labels: ["slice"], priority: 100, paused: true };
-    const data = Buffer.from(JSON.stringify({ ...pool, ...labels }));
-    await this.folder(`${paths.components}/pool`);
-    const at = `${paths.components}/pool/old`;
-    return this.settle(this.other.create(at, data, { ephemeral: true, sequential: true }));
-  }
-
   claims(backing: string): string[] {
     return this.children(`/nodeyard/slots/${backing}`);
   }

@@ -1,5 +1,3 @@
-import { explain, queryMembers } from "@nodeyard/operations";
-import { seededRandom } from "@nodeyard/runtime";
 import type { CounterName } from "@nodeyard/telemetry";
 import { describe, expect, test } from "vitest";
 import { launcherConfig } from "../rules/world.ts";
@@ -112,11 +110,6 @@ describe("a provider that leaves the configuration", () => {
 
 describe("what a provider left whose launcher was started anew without it", () => {
   const MINUTE = 60_000;
-  const story = async (lab: Lab, id: string) => {
-    const handles = { tree: lab.other, clock: lab.clock, random: seededRandom(1) };
-    const read = queryMembers(handles, () => ({ events: [], problem: null }));
-    return (await lab.settle(explain(handles, { kind: "node", id }, read)))!;
-  };
 
   test("is released after ten minutes without a launcher, in use with its last slot, and is announced before", async () => {
     const lab = new Lab();
@@ -134,10 +127,10 @@ describe("what a provider left whose launcher was started anew without it", () =
     await lab.run(9 * MINUTE);
     expect(lab.node(empty)?.state).toBe("in-use");
     expect(lab.node(idle.id)?.state).toBe("ready");
-    const reported = await story(lab, used);
+    const reported = await lab.explain("node", used);
     expect(reported.waits_for).toMatchObject({ code: "node.unserved", facts: { provider: "slicer" } });
     expect(reported.next).toMatch(/10 minutes.* It goes when its last slot is returned/);
-    expect((await story(lab, returned.id)).next).toMatch(/10 minutes/);
+    expect((await lab.explain("node", returned.id)).next).toMatch(/10 minutes/);
     await lab.gone(returned.id, 3 * MINUTE);
     await lab.gone(idle.id);
     await lab.gone(empty);
@@ -199,7 +192,7 @@ describe("what a provider left whose launcher was started anew without it", () =
     await lab.run(30 * MINUTE);
     expect(lab.node(id)?.state).toBe("in-use");
     expect(lab.lockData(id)).toEqual([OWNER]);
-    expect((await story(lab, id)).next).toMatch(/not Nodeyard's .* remove it again/);
+    expect((await lab.explain("node", id)).next).toMatch(/not Nodeyard's .* remove it again/);
   });
 });
 

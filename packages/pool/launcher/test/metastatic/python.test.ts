@@ -162,7 +162,7 @@ describe("beside and after Python launchers", () => {
   test("both at once is refused with one line, and taken up when the other is gone", async () => {
     const lab = new Lab();
     await leftByPython(lab);
-    const { path } = await lab.pythonPool();
+    const path = await lab.pythonPool("slicer", ["slice"]);
     const { log } = await lab.start("a", config({ "max-parallel-jobs": 3 }));
     const refusals = () =>
       log.lines.filter(({ facts }) => String((facts as { error?: string }).error).includes("not Nodeyard's"));
@@ -184,7 +184,7 @@ describe("beside and after Python launchers", () => {
     const lab = new Lab();
     await lab.start("a", config());
     await lab.get();
-    const { path } = await lab.pythonPool();
+    const path = await lab.pythonPool("slicer", ["slice"]);
     await lab.until("our pool has left", () => lab.pools().length === 1, 10_000);
     const asked = await lab.slice();
     await lab.run(3_000);

@@ -1,4 +1,4 @@
-import { explain, listedNode, queryMembers, retireNode } from "@nodeyard/operations";
+import { listedNode, retireNode } from "@nodeyard/operations";
 import { nodeFields, rowOf } from "@nodeyard/operations/listing";
 import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
@@ -15,8 +15,7 @@ test("explain and list show where a node lives, what a backing node carries, and
   );
   await lab.run(100);
   const handles = { tree: lab.other, clock: lab.clock, random: seededRandom(1) };
-  const read = queryMembers(handles, () => ({ events: [], problem: null }));
-  const story = async (id: string) => (await lab.settle(explain(handles, { kind: "node", id }, read)))!;
+  const story = (id: string) => lab.explain("node", id);
 
   expect((await story(first.id)).about).toMatchObject({ backing_node: backing, slot: 0 });
   const carried = await story(backing);
@@ -36,9 +35,9 @@ test("explain and list show where a node lives, what a backing node carries, and
   const waits = await story(waiting.id);
   expect(waits.waits_for).toMatchObject({ code: "node.waits-for-slot", facts: { requests: [request] } });
   expect(waits.next).toContain(`nodeyard explain ${request}`);
-  const stuck = await lab.settle(explain(handles, { kind: "request", id: asked }, read));
+  const stuck = await lab.explain("request", asked);
   expect(stuck).toMatchObject({ state: "pending", about: { waits_for_requests: [request] } });
-  expect(stuck?.next).toContain(`nodeyard explain ${request}`);
+  expect(stuck.next).toContain(`nodeyard explain ${request}`);
 
   const listed = await lab.settle(listedNode(handles, second.id));
   expect(rowOf(nodeFields, listed!)).toMatchObject({ backing_node: backing, slot: 1 });

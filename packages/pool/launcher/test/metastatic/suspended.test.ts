@@ -6,7 +6,7 @@ test("a provider that is suspended while its replacement waits comes back as it 
   const lab = new Lab();
   const { launcher, log } = await lab.start("a", config({ "max-parallel-jobs": 1 }));
   await lab.get();
-  const { path } = await lab.pythonPool();
+  const path = await lab.pythonPool("slicer", ["slice"]);
   await lab.run(500);
   // Launchers of another kind are seen at once by what is opened, and only a moment later by what is served.
   await lab.settle(launcher.reconfigure(config({ "max-parallel-jobs": 3 })));
@@ -34,7 +34,7 @@ test("a provider that was suspended can be asked for its facts again, also when 
   await lab.settle(view.start());
   await lab.settle(serving.apply([slicer()]));
   const readAt = () => serving.locals().providers.get("slicer")?.readAt;
-  const { path } = await lab.pythonPool();
+  const path = await lab.pythonPool("slicer", ["slice"]);
   await lab.run(2_000);
   serving.askQuota("slicer");
   await lab.until("it is suspended", () => readAt() === undefined, 10_000);

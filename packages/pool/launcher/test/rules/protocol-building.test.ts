@@ -10,29 +10,6 @@ const LONG_MS = 200_000;
 
 const standing = (world: World) => world.cloud.inspect().map(({ id }) => id);
 
-/** A Python launcher's pool for the provider, registered by a session that is no member of Nodeyard. */
-async function pythonPool(world: World): Promise<void> {
-  await world.folder("/nodepool/components/pool");
-  await world.settle(
-    world.other.create(
-      "/nodepool/components/pool/py-PoolWorker.cloud-main-",
-      Buffer.from(
-        JSON.stringify({
-          hostname: "py",
-          state: "running",
-          kind: "pool",
-          version: "11.0.0",
-          id: "py-PoolWorker.cloud-main-0123456789abcdef0123456789abcdef",
-          provider_name: "cloud",
-          supported_labels: ["small"],
-          priority: 100,
-        }),
-      ),
-      { ephemeral: true, sequential: true },
-    ),
-  );
-}
-
 test("the record has the machine's id while it boots, so that a later clean-up can find it", async () => {
   const world = new World();
   world.cloud.adjust({
@@ -70,7 +47,7 @@ describe("an unlocked building record", () => {
 
   test("of a provider that a Python launcher serves goes too, but nothing in the cloud that is not ours", async () => {
     const world = new World();
-    await pythonPool(world);
+    await world.pythonPool("cloud", ["small"]);
     await world.start("a", config);
     const theirs = await world.machine("m", null);
     const others = await world.machine("m", { installation: "11111111-2222-4333-8444-555555555555" });

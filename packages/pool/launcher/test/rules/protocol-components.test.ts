@@ -218,19 +218,12 @@ describe("the registry", () => {
   test("requests that everyone declined are judged again when the registry changes", async () => {
     const world = new World();
     await world.start("a", launcherConfig([fakeProvider()]));
-    const component = {
-      id: "python-pool",
-      kind: "pool",
-      provider_name: "p",
-      supported_labels: [],
-      priority: 100,
-    };
-    await world.put(`${POOLS}/python0000000009`, { ...component, paused: false, state: "running" });
+    const python = await world.pythonPool("p", []);
     const id = await world.ask({ node_types: ["nobody-has-it"] });
     await world.until("ours declined", () => (world.request(id)?.declined_by as string[])?.length === 1);
     await world.run(5_000);
     expect(world.request(id)?.state).toBe("requested");
-    await world.settle(world.other.delete(`${POOLS}/python0000000009`));
+    await world.settle(world.other.delete(python));
     await world.until("it failed", () => world.request(id)?.state === "failed", 5_000);
   });
 
@@ -239,15 +232,7 @@ describe("the registry", () => {
     const { tree } = await world.start("a", launcherConfig([fakeProvider()]));
     tree.disconnect(true);
     // This pool could say yes, and is registered while we cannot see it.
-    await world.put(`${POOLS}/python0000000009`, {
-      id: "python-pool",
-      kind: "pool",
-      provider_name: "p",
-      supported_labels: ["only-python"],
-      priority: 100,
-      paused: false,
-      state: "running",
-    });
+    await world.pythonPool("p", ["only-python"]);
     const id = await world.ask({ node_types: ["only-python"] });
     world.fault = ({ path, kind }) =>
       kind !== "write" && path.startsWith("/nodepool/components") ? { delayMs: 4_000 } : undefined;

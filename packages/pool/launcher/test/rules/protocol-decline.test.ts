@@ -4,16 +4,7 @@ import type { RecordHandles } from "../../src/held-records.ts";
 import { everyoneDeclined } from "../../src/requests/finish.ts";
 import { fakeProvider, launcherConfig, World } from "./world.ts";
 
-const POOLS = "/nodepool/components/pool";
-const python = (labels: readonly string[]) => ({
-  id: "python-pool",
-  kind: "pool",
-  provider_name: "p",
-  supported_labels: labels,
-  priority: 100,
-  paused: false,
-  state: "running",
-});
+const PYTHON = "old.example-PoolWorker.p-main-0123";
 
 test("an incomplete view decides nothing, nor does an empty registry or one without a pool that could decline", () => {
   const pools = (ids: readonly (string | null)[]) =>
@@ -30,7 +21,7 @@ test("an incomplete view decides nothing, nor does an empty registry or one with
 
 test("beside a Python pool that has not declined a request only gets our name, and fails when that one has said no", async () => {
   const world = new World();
-  await world.put(`${POOLS}/python0000000000`, python([]));
+  await world.pythonPool("p", []);
   await world.start("a", launcherConfig([fakeProvider()]));
   const id = await world.ask({ node_types: ["nobody-has-it"], declined_by: [] });
   const declined = () => (world.request(id)?.declined_by ?? []) as string[];
@@ -40,15 +31,15 @@ test("beside a Python pool that has not declined a request only gets our name, a
   expect(declined()).toHaveLength(1);
   // It declines as Python does: under the lock, the whole record written.
   const lock = await world.contend(paths.requestLock(id));
-  await world.put(paths.request(id), { ...world.request(id), declined_by: [...declined(), "python-pool"] });
+  await world.put(paths.request(id), { ...world.request(id), declined_by: [...declined(), PYTHON] });
   await world.settle(world.other.delete(lock));
   await world.until("it failed", () => world.request(id)?.state === "failed", 5_000);
-  expect(declined()).toContain("python-pool");
+  expect(declined()).toContain(PYTHON);
 });
 
 test("what a Python pool alone offers is left to it, and nothing of it is written", async () => {
   const world = new World();
-  await world.put(`${POOLS}/python0000000000`, python(["python-only"]));
+  await world.pythonPool("p", ["python-only"]);
   const { launcher } = await world.start("a", launcherConfig([fakeProvider()]));
   const id = await world.ask({ node_types: ["python-only"] });
   await world.run(30_000);

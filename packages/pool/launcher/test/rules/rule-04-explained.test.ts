@@ -24,15 +24,7 @@ describe("rule 4: every request ends, or explain says what it waits for", () => 
 
   test("a provider that serves nothing, and a request that others have to decide, are explained", async () => {
     const world = new World();
-    await world.put("/nodepool/components/pool/python0000000000", {
-      id: "python-pool",
-      kind: "pool",
-      provider_name: "p",
-      supported_labels: ["other"],
-      priority: 100,
-      paused: false,
-      state: "running",
-    });
+    await world.pythonPool("p", ["other"]);
     const inert = fakeProvider("idle", { "max-concurrency": 0 });
     const { launcher } = await world.start("a", launcherConfig([inert]));
     const [here, elsewhere] = [await world.ask(), await world.ask({ node_types: ["other"] })];

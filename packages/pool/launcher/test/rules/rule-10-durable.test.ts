@@ -1,10 +1,10 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { seededRandom, systemClock, systemRandom } from "@nodeyard/runtime";
+import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { attachEmbeddedTree, type Tree } from "@nodeyard/tree";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { fakeConfig, Running, Site } from "../../../../nodeyard/cli/test/nodeyard.ts";
+import { fakeConfig, Running } from "../../../../nodeyard/cli/test/nodeyard.ts";
 import { noSmallDisk, SmallDisk } from "./small-disk.ts";
 
 const attach = (folder: string) =>
@@ -52,38 +52,6 @@ class Writer {
     }
   }
 }
-
-describe("rule 10: what was acknowledged survives", () => {
-  let site: Site;
-  beforeEach(() => {
-    site = new Site("");
-    site.write(fakeConfig({ journal: `${site.folder}/cloud.journal` }));
-  });
-  afterEach(() => site.close());
-
-  test("kill -9 of a whole Nodeyard during writes, five times", async () => {
-    const random = seededRandom(10);
-    const acknowledged = new Set<string>();
-    let first = 0;
-    for (let kill = 0; kill < 5; kill++) {
-      const up = await site.up();
-      const tree = await attach(site.state);
-      await tree.create("/rule-10").catch(() => {});
-      const writer = new Writer(tree, first);
-      await writer.some(20 + Math.floor(random.float() * 200));
-      await up.kill("SIGKILL");
-      first = await writer.over();
-      for (const name of writer.acknowledged) acknowledged.add(name);
-      await tree.close();
-    }
-    await site.up();
-    const tree = await attach(site.state);
-    const found = new Set(await tree.children("/rule-10"));
-    expect([...acknowledged].filter((name) => !found.has(name))).toEqual([]);
-    expect(acknowledged.size).toBeGreaterThanOrEqual(100);
-    await tree.close();
-  });
-});
 
 describe.skipIf(noSmallDisk() !== undefined)("rule 10: a disk that takes no more", () => {
   let folder: string;

@@ -3,6 +3,7 @@ import { createFakeDriver, FakeCloud, type FakeKnobs, fakeConfig, INSTANT } from
 import { createMetastaticDriver, metastaticDriver, type SliverAccess } from "@nodeyard/driver-metastatic";
 import { staticDriver } from "@nodeyard/driver-static";
 import { paths } from "@nodeyard/model";
+import { explain, queryMembers, type Story } from "@nodeyard/operations";
 import { type Clock, seededRandom, VirtualClock } from "@nodeyard/runtime";
 import {
   Counters,
@@ -223,6 +224,24 @@ export class World {
       this.other.create(`${paths.requests}/${prefix}-`, Buffer.from(text), { sequential: true }),
     );
     return path.slice(path.lastIndexOf("/") + 1);
+  }
+
+  /** What `explain` says of a thing that is there, without a journal. */
+  async explain(kind: Story["kind"], id: string): Promise<Story> {
+    const handles = { tree: this.other, clock: this.clock, random: seededRandom(1) };
+    const query = queryMembers(handles, () => ({ events: [], problem: "no journal" }));
+    return (await this.settle(explain(handles, { kind, id }, query)))!;
+  }
+
+  /** A Python launcher's pool, registered by a session that is no member of Nodeyard. Returns its path. */
+  async pythonPool(provider: string, labels: readonly string[]): Promise<string> {
+    const id = `old.example-PoolWorker.${provider}-main-0123`;
+    const pool = { kind: "pool", hostname: "old", state: "running", model_api: 0, id, name: "main" };
+    const offer = { provider_name: provider, supported_labels: labels, priority: 100, paused: false };
+    const data = Buffer.from(JSON.stringify({ ...pool, ...offer }));
+    await this.folder(paths.component("pool"));
+    const at = `${paths.component("pool")}/old`;
+    return (await this.settle(this.other.create(at, data, { ephemeral: true, sequential: true }))).path;
   }
 
   /** A machine that no launcher here made: with a tag of this installation but for what `tag` says, or without one. Returns its id. */
