@@ -79,12 +79,17 @@ async function demandName(
     const { demandProvider } = await import("./names.ts");
     return demandProvider(session, backend, value);
   }
-  const pools = await backend.pools();
+  const { rows } = await backend.list("list_labels");
   // Names that launchers have, for the error.
-  const known = new Set(pools.flatMap(({ pool, labels }) => (name === "pool" ? [pool] : [...labels])));
+  const known = new Set(rows.flatMap(({ label, pools }) => (name === "pool" ? pools.map(poolIn) : label)));
   if (known.has(value)) return;
   throw new CommandError(
     `cli.no_${name}`,
     `no launcher has a ${name} ${JSON.stringify(value)}, and nothing in this list has it; ${choices(value, known)}`,
   );
+}
+
+/** The name of a pool after that of its provider. */
+function poolIn(name: string): string {
+  return name.slice(name.lastIndexOf("/") + 1);
 }

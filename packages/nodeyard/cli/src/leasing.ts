@@ -107,7 +107,7 @@ async function reasonOf(
 
 /** Labels that no pool offers now, each with the most similar one and those that there are; empty: all are offered. */
 export async function unknownLabels(backend: Backend, labels: readonly string[]): Promise<string> {
-  const offered = new Set((await backend.pools()).flatMap((pool) => pool.labels));
+  const offered = new Set((await backend.list("list_labels")).rows.map(({ label }) => label));
   const unknown = [...new Set(labels)].filter((label) => !offered.has(label));
   const [first] = unknown;
   return first === undefined

@@ -19,15 +19,6 @@ export interface Rows<T> extends Pick<Listing<T>, "skipped"> {
   readonly rows: readonly T[];
 }
 
-/** Pools that launchers serve. */
-export interface ServedPool {
-  readonly provider: string;
-  /** Without the provider's name. */
-  readonly pool: string;
-  /** As the launcher registered them: those of its configuration, whether they have capacity or not. */
-  readonly labels: readonly string[];
-}
-
 /** One node; or a lease with its request, and of the nodes those that are younger than `after`. */
 export type Followed = { readonly node: string } | { readonly lease: LeaseRow; readonly after: string };
 
@@ -55,8 +46,6 @@ export interface Backend {
     id: Id,
     only?: { readonly image: string },
   ): Promise<Rows<Required<Reply<Id>["items"][number]>>>;
-  /** Pools of all launchers that are registered now, of Nodepool's too. */
-  pools(): Promise<readonly ServedPool[]>;
   /** How far a build is, by its id in the list; undefined: no builder reports it, or it has ended. */
   progress(image: string, build: string): Promise<Progress | undefined>;
   /** Asks every live launcher and builder, for three seconds at most. */

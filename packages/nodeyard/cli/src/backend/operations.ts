@@ -27,6 +27,7 @@ import {
   readLease,
   readNode,
   readStandings,
+  registeredPools,
   releaseLease,
   requestBuild,
   retireNode,
@@ -125,6 +126,17 @@ export const lists = {
   list_images: (handles) => rows(imageStatusFields, listImages(handles)),
   list_image_status: (handles) => rows(imageStatusFields, listImages(handles)),
   list_tokens: (handles) => rows(tokenFields, listTokens(handles)),
+  // As launchers registered them, with capacity or without. Of Nodepool's launchers, too.
+  async list_labels({ tree }) {
+    const offers = (await registeredPools(tree)).flatMap(({ providerName, name, supportedLabels }) =>
+      supportedLabels.map((label) => ({ label, pool: `${providerName ?? ""}/${name ?? ""}` })),
+    );
+    const items = [...Map.groupBy(offers, ({ label }) => label)].map(([label, pools]) => ({
+      label,
+      pools: pools.map(({ pool }) => pool),
+    }));
+    return { items, skipped: [] };
+  },
   list_standings: async (handles) => {
     const items = (await readStandings(handles)).map((one) => rowOf(standingFields, one));
     return { items, skipped: [] };

@@ -11,7 +11,7 @@ import {
 } from "@nodeyard/client";
 import type { Explanation } from "@nodeyard/operations";
 import { type Clock, compareText } from "@nodeyard/runtime";
-import type { Backend, ServedPool } from "./backend.ts";
+import type { Backend } from "./backend.ts";
 
 /** The order of lists that the tree does not have by id: builds by image, then the newest first. */
 const ORDER: Readonly<Record<string, (a: never, b: never) => number>> = {
@@ -46,7 +46,6 @@ export function restBackend(client: Client, clock: Clock): Backend {
       return (await unlessMissing(call(id, given).then((reply): [Reply<Id>] => [reply]))) ?? [];
     },
     list,
-    pools: () => poolsOf(client),
     async progress(image, build) {
       const { rows } = await list("list_builds", { image });
       return rows.find(({ id }) => id === build)?.progress ?? undefined;
@@ -84,22 +83,6 @@ export function restBackend(client: Client, clock: Clock): Backend {
     // Each call reports a server that does not answer.
     onConnection: () => () => {},
   };
-}
-
-/**
- * Pools as the labels name them, which every role may list; the list of pools itself is for operators. A pool without labels is
- * missing.
- */
-async function poolsOf(client: Client): Promise<readonly ServedPool[]> {
-  const found = new Map<string, ServedPool & { readonly labels: string[] }>();
-  for (const { label, pools } of await all(client.list("list_labels")))
-    for (const name of pools) {
-      const cut = name.lastIndexOf("/");
-      const entry = { provider: name.slice(0, cut), pool: name.slice(cut + 1), labels: [] };
-      if (!found.has(name)) found.set(name, entry);
-      found.get(name)!.labels.push(label);
-    }
-  return [...found.values()];
 }
 
 /** Reads all pages: a server sends at most a thousand rows at once. */

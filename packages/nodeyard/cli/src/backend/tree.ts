@@ -10,7 +10,7 @@ import {
   readable,
   STANDINGS,
 } from "@nodeyard/model";
-import { type OperationHandles, registeredPools, treeNow, youngestNode } from "@nodeyard/operations";
+import { type OperationHandles, treeNow, youngestNode } from "@nodeyard/operations";
 import { leaseFields, nodeFields, progressRow, requestFields, rowOf } from "@nodeyard/operations/listing";
 import type { Backend, Followed, Watched } from "./backend.ts";
 
@@ -68,12 +68,6 @@ export function treeBackend(
       const chosen = only === undefined ? items : items.filter(({ image }) => image === only.image);
       return { rows: chosen as never, skipped };
     },
-    pools: async () =>
-      (await registeredPools(tree)).map(({ providerName, name, supportedLabels }) => ({
-        provider: providerName ?? "",
-        pool: name ?? "",
-        labels: supportedLabels,
-      })),
     async progress(image, build) {
       // Loaded only here: other commands ask no members.
       const { imageWork } = await import("./tree-asks.ts");

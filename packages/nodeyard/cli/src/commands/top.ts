@@ -46,15 +46,15 @@ interface Overview {
 
 /** Four lists at once. They are not of one moment: sums of nodes and requests may differ by what happens between them. */
 async function overview(backend: Backend): Promise<Overview> {
-  const [pools, nodes, requests, leases] = await Promise.all([
-    backend.pools(),
+  const [labels, nodes, requests, leases] = await Promise.all([
+    backend.list("list_labels"),
     backend.list("list_nodes"),
     backend.list("list_requests"),
     backend.list("list_leases"),
   ]);
   // Served providers without nodes, too: "0" says more than a missing line.
   const names = new Set([
-    ...pools.map(({ provider }) => provider),
+    ...labels.rows.flatMap(({ pools }) => pools.map((pool) => pool.slice(0, pool.lastIndexOf("/")))),
     ...nodes.rows.map(({ provider }) => provider ?? ""),
   ]);
   names.delete("");
