@@ -67,9 +67,8 @@ export function driverOn(kind: Kind, kubeconfig: string, between?: Between): Dri
   const host: KubeHost = { ...thisHost, files: { ...thisHost.files, env } };
   const connect: KubeHost["connect"] = (route) => {
     const { send, stream, close } = host.connect(route);
-    const pass = async (one: Parameters<typeof send>[0]) => ({ headers: {}, ...(await send(one)) });
     return {
-      send: (one) => between!.send(one, () => pass(one)),
+      send: (one) => between!.send(one, () => send(one)),
       async stream(one) {
         const instead = await between!.answer(one);
         if (instead === undefined) return stream(one);

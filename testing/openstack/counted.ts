@@ -1,5 +1,5 @@
+import type { HttpRequest } from "@nodeyard/driver";
 import type { OpenstackHost } from "@nodeyard/driver-openstack";
-import type { HttpRequest } from "@nodeyard/driver-openstack/client";
 
 /** What was sent to the cloud. */
 export interface Counts {

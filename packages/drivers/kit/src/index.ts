@@ -34,6 +34,7 @@ export type * from "./contract.ts";
 export * from "./decorate.ts";
 export { proxyOf } from "./edge/proxy.ts";
 export * from "./errors.ts";
+export * from "./http-calls.ts";
 export * from "./leaks.ts";
 export * from "./limits/connections.ts";
 export * from "./limits/list-watch.ts";

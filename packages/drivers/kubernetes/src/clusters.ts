@@ -5,6 +5,7 @@ import {
   type Random,
   type Share,
   SharedAccounts,
+  type Wire,
 } from "@nodeyard/driver";
 import { defined } from "@nodeyard/runtime";
 import {
@@ -16,7 +17,6 @@ import {
   type Pod,
   type Route,
   resolveAccess,
-  type Transport,
 } from "./client/index.ts";
 
 /** Dependencies of the drivers on their host. Tests pass their own. */
@@ -24,7 +24,7 @@ export interface KubeHost {
   /** For the kubeconfig of a provider's context (`resolveAccess`). */
   readonly files: KubeFiles;
   /** Opens the connections to an API server. */
-  connect(route: Route): Transport;
+  connect(route: Route): Wire;
 }
 
 /** What a cluster needs of the process. The handles of the provider that opens it first are used for all that share it. */

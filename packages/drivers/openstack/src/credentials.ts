@@ -7,16 +7,14 @@ import {
   RateLimiter,
   RenewedValue,
   SharedAccounts,
+  type Wire,
 } from "@nodeyard/driver";
-import {
-  CloudConfigError,
-  Keystone,
-  type Send,
-  Session,
-  type TlsOptions,
-  type Transport,
-} from "./client/index.ts";
+import type { TlsOptions } from "@nodeyard/driver/http";
+import { CloudConfigError, Keystone, Session } from "./client/index.ts";
 import type { Cloud } from "./clouds/index.ts";
+
+/** How a session sends its requests. */
+export type Sender = Pick<Wire, "send" | "close">;
 
 /** A provider's share of the session of its credential. */
 export interface Lease {
@@ -47,10 +45,10 @@ interface Customer extends Account {
 
 /** The sessions by credential. Each has one token, its connections and one rate limit. */
 export class Credentials {
-  readonly #connect: (tls: TlsOptions) => Transport;
+  readonly #connect: (tls: TlsOptions) => Sender;
   readonly #customers = new SharedAccounts<Customer>();
 
-  constructor(connect: (tls: TlsOptions) => Transport) {
+  constructor(connect: (tls: TlsOptions) => Sender) {
     this.#connect = connect;
   }
 
@@ -76,7 +74,7 @@ export class Credentials {
       loadMs: LOAD_MS,
       late: () => new CloudConfigError(`cloud ${cloud.name}: its certificates were not read in time`),
     });
-    const send: Send = async (request) => {
+    const send: Wire["send"] = async (request) => {
       try {
         return await connections.of(await certificates.get()).send(request);
       } catch (error) {

@@ -1,10 +1,11 @@
 import type { Clock, Driver, OpenFile, Place, Random } from "@nodeyard/driver";
+import type { TlsOptions } from "@nodeyard/driver/http";
 import { messageOf } from "@nodeyard/runtime";
-import { CloudConfigError, type TlsOptions, type Transport } from "./client/index.ts";
+import { CloudConfigError } from "./client/index.ts";
 import { type Cloud, type CloudConfigPaths, resolveCloud } from "./clouds/index.ts";
 import type { OpenstackProviderConfig } from "./config.ts";
 import { openstackConfig } from "./config.ts";
-import { Credentials } from "./credentials.ts";
+import { Credentials, type Sender } from "./credentials.ts";
 import { mapError } from "./errors.ts";
 import { openstackProvider } from "./provider.ts";
 
@@ -13,7 +14,7 @@ export interface OpenstackHost {
   /** Where clouds.yaml, certificates and OS_* variables are read. */
   readonly around: CloudConfigPaths;
   /** Opens the connections of one credential, anew when the contents of its certificate files have changed. */
-  connect(tls: TlsOptions): Transport;
+  connect(tls: TlsOptions): Sender;
   readonly openFile: OpenFile;
   /** Whether this host has a routable IPv6 address. */
   hasIpv6(): boolean;

@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { Agent, type Dispatcher, ProxyAgent, request, Socks5ProxyAgent } from "undici";
+import type { HttpRequest, Wire } from "../http-calls.ts";
 
 /** Time for TCP and TLS, milliseconds. Without it a server that drops packets would use up the whole time of an attempt. */
 const CONNECT_MS = 15_000;
@@ -18,10 +19,10 @@ export interface TlsOptions {
 }
 
 /**
- * Persistent connections, at most `connections` to a server, directly or through a proxy (`http://`, `https://`, `socks5://`). Only connecting
- * has a limit of time; callers bound their calls by signals: a watch may be silent for a minute, and an upload takes longer than undici allows.
+ * Persistent connections, directly or through a proxy (`http://`, `https://`, `socks5://`). A watch may be silent for a minute, and an upload
+ * takes longer than undici allows, so only connecting has a limit.
  */
-export function dispatcherOf(
+function dispatcherOf(
   { verify, ca, cert, key, serverName = null }: TlsOptions,
   proxy: string | null,
   connections: number,
@@ -41,25 +42,37 @@ export function dispatcherOf(
   return new ProxyAgent({ ...common, uri: proxy, requestTls: tls });
 }
 
-/** One HTTP request. */
-export interface HttpRequest {
-  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  readonly url: string;
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** A stream is read once, so such a request is never repeated. */
-  readonly body?: string | AsyncIterable<Uint8Array>;
-  readonly signal: AbortSignal;
-}
-
-/** Resolves when the response begins. Rejects with the signal's reason, or with undici's error. */
-export async function ask(dispatcher: Dispatcher, { method, url, headers, body, signal }: HttpRequest) {
-  signal.throwIfAborted();
-  return request(url, {
-    dispatcher,
-    method,
-    headers: { ...headers },
-    signal,
-    ...(body === undefined ? {} : { body: typeof body === "string" ? body : Readable.from(body) }),
-  });
+/**
+ * An HTTP client through the proxy that `proxyFor` names for an address; null: none. At most `connections` to a server. Only connecting has a
+ * limit of time; callers bound their calls by signals.
+ */
+export function wireOf(tls: TlsOptions, proxyFor: (url: string) => string | null, connections: number): Wire {
+  const dispatchers = new Map<string | null, Dispatcher>();
+  const ask = async ({ method, url, headers, body, signal }: HttpRequest) => {
+    signal.throwIfAborted();
+    const proxy = proxyFor(url);
+    const dispatcher = dispatchers.get(proxy) ?? dispatcherOf(tls, proxy, connections);
+    dispatchers.set(proxy, dispatcher);
+    return request(url, {
+      dispatcher,
+      method,
+      headers: { ...headers },
+      signal,
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : Readable.from(body) }),
+    });
+  };
+  return {
+    async send(one) {
+      const { statusCode: status, headers, body } = await ask(one);
+      const single = Object.entries(headers).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, Array.isArray(value) ? value[0]! : value] as const],
+      );
+      return { status, headers: Object.fromEntries(single), text: await body.text() };
+    },
+    async stream(one) {
+      const { statusCode: status, body } = await ask(one);
+      return { status, body, text: () => body.text() };
+    },
+    close: async () => void (await Promise.all([...dispatchers.values()].map((one) => one.close()))),
+  };
 }

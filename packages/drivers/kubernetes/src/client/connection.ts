@@ -1,30 +1,19 @@
-import { Connections, isCertificateError, RenewedValue } from "@nodeyard/driver";
 import {
-  backoff,
-  type Clock,
-  deadline,
-  defined,
-  keepSecret,
-  messageOf,
-  type Random,
-  sleep,
-} from "@nodeyard/runtime";
+  type ApiCall,
+  Connections,
+  type FailedTry,
+  type HttpAnswer,
+  type HttpCall,
+  HttpCalls,
+  type HttpRequest,
+  isCertificateError,
+  RenewedValue,
+  type Unsent,
+  type Wire,
+} from "@nodeyard/driver";
+import { backoff, type Clock, defined, keepSecret, messageOf, type Random } from "@nodeyard/runtime";
 import { KubeError, NoAnswer } from "./errors.ts";
-import type { Access } from "./kubeconfig.ts";
-import type { HttpRequest, Route, Transport } from "./transport.ts";
-
-/**
- * An attempt of a call, for metrics: a call that is repeated counts each time. `result`: the HTTP status, or "none" when there
- * was no answer.
- */
-export interface CallSeen {
-  /** Kind and method, as `pods.GET` (`operationOf`). */
-  readonly operation: string;
-  readonly result: string;
-  readonly ms: number;
-  /** Why there was no reply. */
-  readonly error?: unknown;
-}
+import type { Access, Route } from "./kubeconfig.ts";
 
 export interface ConnectionOptions {
   readonly clock: Clock;
@@ -32,8 +21,9 @@ export interface ConnectionOptions {
   /** Reads the credentials again. */
   readonly resolve: (signal: AbortSignal) => Promise<Access>;
   /** Makes the connections of a route. Called again when the route changes. */
-  readonly connect: (route: Route) => Transport;
-  readonly observe?: (call: CallSeen) => void;
+  readonly connect: (route: Route) => Wire;
+  /** Told of each try under its kind and method, as `pods.GET` (`operationOf`). */
+  readonly observe?: (call: ApiCall) => void;
 }
 
 /** Content of a call. `path` has no query. */
@@ -47,8 +37,8 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** Milliseconds for one attempt of a call: the API server's own request timeout. */
-const TRY_MS = 60_000;
+/** Milliseconds for reading the credentials. One try of a call has as many: the API server's own request timeout. */
+const LOAD_MS = 60_000;
 /** Milliseconds in which a restarting API server is available again. Longer outages end the call with an error. */
 const OUTAGE_MS = 45_000;
 /** Longest pause between two attempts, milliseconds. */
@@ -68,7 +58,8 @@ const AGAIN: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 export class Connection {
   readonly #options: ConnectionOptions;
   readonly #access: RenewedValue<Access>;
-  readonly #connections: Connections<Route, Transport>;
+  readonly #connections: Connections<Route, Wire>;
+  readonly #calls: HttpCalls<Access, Sent>;
   readonly #closed = new AbortController();
   /** Monotonic time at which the server was last unavailable. */
   #outage = Number.NEGATIVE_INFINITY;
@@ -86,9 +77,20 @@ export class Connection {
         return access;
       },
       endOf: ({ expires }) => expires,
-      loadMs: TRY_MS,
+      loadMs: LOAD_MS,
       late: () =>
-        new NoAnswer(`no credentials within ${TRY_MS} ms; check the credential plugin of the kubeconfig`),
+        new NoAnswer(`no credentials within ${LOAD_MS} ms; check the credential plugin of the kubeconfig`),
+    });
+    this.#calls = new HttpCalls({
+      clock,
+      send: (request, { route }) => this.#connections.of(route).send(request),
+      login: () => this.access(),
+      refused: () => {
+        this.#access.refused();
+        return true;
+      },
+      noAnswer: ({ call }, { method }, cause) => this.#noAnswer(method, call, cause),
+      again: (failed) => this.#again(failed),
     });
   }
 
@@ -120,10 +122,11 @@ export class Connection {
    * no time limit of its own; the caller's signal ends it.
    */
   async *lines(call: Call): AsyncGenerator<unknown, void, void> {
-    const { transport, request } = await this.#request("GET", call);
-    let answer: Awaited<ReturnType<Transport["stream"]>>;
+    const access = await this.access();
+    const request = { ...requestOf("GET", call, access), signal: call.signal };
+    let answer: Awaited<ReturnType<Wire["stream"]>>;
     try {
-      answer = await transport.stream(request);
+      answer = await this.#connections.of(access.route).stream(request);
     } catch (error) {
       throw this.#noAnswer("GET", call, error);
     }
@@ -154,87 +157,70 @@ export class Connection {
     await this.#connections.close();
   }
 
-  async #call<T>(method: HttpRequest["method"], call: Call): Promise<T> {
-    const { clock, random } = this.#options;
-    const began = clock.monotonic();
-    // A 401 is repeated once with credentials that are read again. A second one is an error of the credential.
-    let isRenewed = false;
-    for (let tries = 0; ; tries++) {
-      try {
-        return await this.#try<T>(method, call);
-      } catch (error) {
-        call.signal.throwIfAborted();
-        if (error instanceof KubeError && error.status === 401 && !isRenewed) {
-          isRenewed = true;
-          this.#access.refused();
-          continue;
-        }
-        const isRecent = clock.monotonic() - this.#outage < RECENT_MS;
-        // A forbidden call is repeated only shortly after an outage, since a 403 is final on a server that runs.
-        const mayPass =
-          error instanceof NoAnswer ||
-          (error instanceof KubeError && (AGAIN.has(error.status) || (isRecent && isForbidden(error))));
-        if (!mayPass || this.#closed.signal.aborted || clock.monotonic() - began > OUTAGE_MS) throw error;
-        await sleep(clock, backoff(random, tries, 100, SLOWEST_MS), call.signal);
-      }
-    }
+  #call<T>(method: HttpRequest["method"], call: Call): Promise<T> {
+    const sent: Sent = {
+      call,
+      operation: operationOf(method, call.path),
+      request: (access) => requestOf(method, call, access),
+      signal: call.signal,
+      observe: this.#options.observe,
+    };
+    return this.#calls.call(sent, (answer, request) => this.#read<T>(call, answer, request));
   }
 
-  async #try<T>(method: HttpRequest["method"], call: Call): Promise<T> {
-    const { clock, observe } = this.#options;
-    // Credentials have a limit of their own, so this one begins after them.
-    const { transport, request } = await this.#request(method, call);
-    using limit = deadline(clock, TRY_MS, () => new Error(`no answer in ${TRY_MS} ms`), call.signal);
-    const start = clock.monotonic();
-    let result = "none";
-    let failure: unknown;
+  #read<T>(call: Call, { status, text }: HttpAnswer, { method, url }: Unsent): T {
+    // A page comes from a proxy or gateway, whose address helps to find it. With a status of success it is handled as no answer.
+    const isPage = text.trimStart().startsWith("<");
+    const { origin } = new URL(url);
+    if (status < 200 || status > 299)
+      throw new KubeError(`${method} ${isPage ? origin : ""}${call.path}`, status, text);
     try {
-      const { status, text } = await transport.send({ ...request, signal: limit.signal });
-      result = String(status);
-      // A page comes from a proxy or gateway, whose address helps to find it. With a status of success it is handled as no answer.
-      const isPage = text.trimStart().startsWith("<");
-      const { origin } = new URL(request.url);
-      if (status < 200 || status > 299)
-        throw new KubeError(`${method} ${isPage ? origin : ""}${call.path}`, status, text);
       if (isPage) throw new Error(`${origin} answered ${status} with a page that is not the API server's`);
       return JSON.parse(text) as T;
     } catch (error) {
-      if (error instanceof KubeError) throw error;
-      failure = this.#noAnswer(method, call, error);
-      throw failure;
-    } finally {
-      const ms = clock.monotonic() - start;
-      observe?.({ operation: operationOf(method, call.path), result, ms, error: failure });
+      throw this.#noAnswer(method, call, error);
     }
   }
 
-  async #request(method: HttpRequest["method"], { path, query, body, signal }: Call) {
-    const { server, route, authorization } = await this.access();
-    // `path` is made of names that the driver has checked, so it needs no encoding.
-    const url = `${server}${path}${query === undefined ? "" : `?${new URLSearchParams(query)}`}`;
-    const headers = {
-      accept: "application/json",
-      ...(authorization === null ? {} : { authorization }),
-      ...(body === undefined ? {} : { "content-type": "application/json" }),
-    };
-    const request: HttpRequest = {
-      method,
-      url,
-      headers,
-      signal,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    };
-    return { transport: this.#connections.of(route), request };
+  /** A forbidden call is repeated only shortly after an outage, since a 403 is final on a server that runs. */
+  #again({ failure, attempt, sinceMs }: FailedTry): number | null {
+    const { clock, random } = this.#options;
+    const isRecent = clock.monotonic() - this.#outage < RECENT_MS;
+    const mayPass =
+      failure instanceof NoAnswer ||
+      (failure instanceof KubeError && (AGAIN.has(failure.status) || (isRecent && isForbidden(failure))));
+    if (!mayPass || this.#closed.signal.aborted || sinceMs > OUTAGE_MS) return null;
+    return backoff(random, attempt, 100, SLOWEST_MS);
   }
 
   /** The error for a failed exchange: the signal's reason when the caller aborted, otherwise NoAnswer. Notes the outage for `isRecent`. */
-  #noAnswer(method: string, { path, signal }: Call, cause: unknown): unknown {
+  #noAnswer(method: string, { path, signal }: Call, cause: unknown): Error {
     if (signal.aborted) return signal.reason;
     this.#outage = this.#options.clock.monotonic();
     // The server's authority or our own certificate was renewed: the files have the new one, and the next attempt reads them.
     if (isCertificateError(cause)) this.#access.refused();
     return new NoAnswer(`${method} ${path} got no answer: ${messageOf(cause)}`, { cause });
   }
+}
+
+/** A call with what it sends. */
+interface Sent extends HttpCall<Access> {
+  readonly call: Call;
+}
+
+function requestOf(method: HttpRequest["method"], { path, query, body }: Call, access: Access): Unsent {
+  const { server, authorization } = access;
+  return {
+    method,
+    // `path` is made of names that the driver has checked, so it needs no encoding.
+    url: `${server}${path}${query === undefined ? "" : `?${new URLSearchParams(query)}`}`,
+    headers: {
+      accept: "application/json",
+      ...(authorization === null ? {} : { authorization }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  };
 }
 
 /** Whether roles (RBAC) forbid the call. A quota and an admission rule answer 403 too, but with other messages. */

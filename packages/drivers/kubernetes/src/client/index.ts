@@ -1,6 +1,6 @@
-export { type Call, type CallSeen, Connection } from "./connection.ts";
+export { type Call, Connection } from "./connection.ts";
 export { KubeConfigError, KubeError, NoAnswer } from "./errors.ts";
-export { type Access, type KubeFiles, type PluginCommand, resolveAccess } from "./kubeconfig.ts";
+export { type Access, type KubeFiles, type PluginCommand, type Route, resolveAccess } from "./kubeconfig.ts";
 export {
   type Condition,
   type ContainerStatus,
@@ -10,5 +10,4 @@ export {
   type Pod,
   type PodContainer,
 } from "./objects.ts";
-export type { HttpRequest, Route, Transport } from "./transport.ts";
 export { ObjectWatch } from "./watch.ts";

@@ -1,7 +1,7 @@
 import { parseCloudFile } from "@nodeyard/driver";
+import type { TlsOptions } from "@nodeyard/driver/http";
 import { messageOf } from "@nodeyard/runtime";
 import { KubeConfigError } from "./errors.ts";
-import type { Route } from "./transport.ts";
 
 /** Environment, files and programs that credentials are read from. Tests pass their own. */
 export interface KubeFiles {
@@ -26,6 +26,12 @@ export interface PluginCommand {
   readonly args: readonly string[];
   /** Variables beside those of this process. */
   readonly env: Readonly<Record<string, string>>;
+}
+
+/** Connection settings of one API server. Certificates are contents, not paths. */
+export interface Route extends TlsOptions {
+  /** `http://`, `https://` or `socks5://`. */
+  readonly proxy: string | null;
 }
 
 /** Address and credentials of a cluster. */

@@ -1,9 +1,12 @@
 import { execFile } from "node:child_process";
 import { homedir } from "node:os";
 import { proxyOf } from "@nodeyard/driver";
+import { wireOf } from "@nodeyard/driver/http";
 import { textIfExists } from "@nodeyard/runtime";
 import type { KubeHost } from "../clusters.ts";
-import { connect } from "./http.ts";
+
+/** Most connections to one API server. Each watch occupies one. */
+const CONNECTIONS = 24;
 
 /** This machine's kubeconfig, environment, credential plugins and network. Files are read at each use, so changes take effect. */
 export const thisHost: KubeHost = {
@@ -24,5 +27,5 @@ export const thisHost: KubeHost = {
         });
       }),
   },
-  connect,
+  connect: (route) => wireOf(route, () => route.proxy, CONNECTIONS),
 };

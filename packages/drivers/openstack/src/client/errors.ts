@@ -1,5 +1,5 @@
+import type { HttpAnswer, HttpRequest } from "@nodeyard/driver";
 import { errorClass, messageOf, NodeyardError, withoutSecrets } from "@nodeyard/runtime";
-import type { HttpRequest, HttpResponse } from "./transport.ts";
 
 /** The reason that a service gives for a refused request. */
 export interface Fault {
@@ -17,7 +17,7 @@ export class ApiError extends NodeyardError {
   /** The service's id of the request; null when the answer has none, as from a proxy. */
   readonly requestId: string | null;
 
-  constructor(service: string, request: Pick<HttpRequest, "method" | "url">, response: HttpResponse) {
+  constructor(service: string, request: Pick<HttpRequest, "method" | "url">, response: HttpAnswer) {
     const fault = faultOf(response.text);
     const requestId = requestIdOf(response.headers);
     const id = requestId === null ? "" : ` (request ${requestId})`;
@@ -73,12 +73,12 @@ function faultOf(text: string): Fault {
 }
 
 /** `x-openstack-request-id` since 2016; nova and glance also have an older name. */
-function requestIdOf(headers: HttpResponse["headers"]): string | null {
+function requestIdOf(headers: HttpAnswer["headers"]): string | null {
   return headers["x-openstack-request-id"] ?? headers["x-compute-request-id"] ?? null;
 }
 
 /** Names what answers in the place of a service: a proxy, or a login to a network. Empty for an answer that may be the service's own. */
-export function strangerOf({ url }: Pick<HttpRequest, "url">, { headers }: HttpResponse): string {
+export function strangerOf({ url }: Pick<HttpRequest, "url">, { headers }: HttpAnswer): string {
   if (!/text\/html/i.test(headers["content-type"] ?? "") || !URL.canParse(url)) return "";
   return ` by ${new URL(url).host} with a page of HTML that is not OpenStack's`;
 }

@@ -4,5 +4,4 @@ export { ApiError, CloudConfigError, NoAnswer, OddAnswer } from "./errors.ts";
 export { Keystone } from "./keystone.ts";
 export { Service, type ServiceCall, type ServiceLocation } from "./service.ts";
 export { Session } from "./session.ts";
-export type { HttpRequest, HttpResponse, Send, TlsOptions, Transport } from "./transport.ts";
 export { compareVersions } from "./versions.ts";

@@ -1,9 +1,9 @@
+import type { HttpRequest, Wire } from "@nodeyard/driver";
 import { type Clock, keepSecret, messageOf } from "@nodeyard/runtime";
 import { z } from "zod";
 import { authBody, type Credential, identityUrl } from "./auth.ts";
 import { type Catalog, catalogSchema } from "./catalog.ts";
 import { ApiError, NoAnswer, OddAnswer } from "./errors.ts";
-import type { HttpRequest, Send } from "./transport.ts";
 
 export interface Token {
   /** Value of the header `x-auth-token`. */
@@ -39,7 +39,7 @@ const LEAST_MS = 1_000;
  * changed in the file is used without a restart.
  */
 export class Keystone {
-  readonly #send: Send;
+  readonly #send: Wire["send"];
   readonly #clock: Clock;
   readonly #credential: () => Credential;
   #token: Token | undefined;
@@ -49,7 +49,7 @@ export class Keystone {
   #login: Promise<Token> | undefined;
 
   constructor(parts: {
-    readonly send: Send;
+    readonly send: Wire["send"];
     readonly clock: Clock;
     readonly credential: () => Credential;
   }) {

@@ -1,11 +1,10 @@
-import { type DriverContext, SharedValue } from "@nodeyard/driver";
-import type { Clock } from "@nodeyard/runtime";
+import { type DriverContext, type HttpRequest, SharedValue } from "@nodeyard/driver";
+import { type Clock, defined } from "@nodeyard/runtime";
 import { z } from "zod";
 import { endpointOf, missing, type ServiceName } from "./catalog.ts";
 import { ApiError, OddAnswer } from "./errors.ts";
 import type { Token } from "./keystone.ts";
 import type { Call, Session } from "./session.ts";
-import type { HttpRequest } from "./transport.ts";
 import { chosenMicroversion, rangeSchema } from "./versions.ts";
 
 /** How to find a cloud's services, from clouds.yaml. */
@@ -21,7 +20,9 @@ export interface ServiceLocation {
 }
 
 /** Options of a call besides method and path. `json` is the body as an object; `body` is sent as it is. */
-export interface ServiceCall extends Pick<Call, "headers" | "body" | "first" | "tryMs"> {
+export interface ServiceCall
+  extends Pick<Call, "first" | "tryMs">,
+    Partial<Pick<HttpRequest, "headers" | "body">> {
   readonly query?: Readonly<Record<string, string>>;
   readonly json?: object;
 }
@@ -176,9 +177,9 @@ export class Service {
     if (microversion === null) return null;
     const configured = this.#place.microversions[this.name];
     if (configured !== undefined) return configured;
-    const url = (token: Token) => `${versionRoot(this.url(token))}/`;
-    const observed = this.#observed("GET", "/version");
-    const call: Call = { service: this.name, method: "GET", url, signal, first: true, ...observed };
+    const call = this.#sent("GET", "/version", (token) => `${versionRoot(this.url(token))}/`, signal, {
+      first: true,
+    });
     try {
       const { version } = await this.#session.json(call, rangeSchema);
       return chosenMicroversion(version, microversion.newest);
@@ -199,10 +200,7 @@ export class Service {
     return endpoint.endsWith(suffix) ? endpoint : `${endpoint}${suffix}`;
   }
 
-  /**
-   * A call with the service's address, version header and metrics. The address is made for each try, because a new token has a
-   * new catalog.
-   */
+  /** A call with the service's address and version header. */
   async #call(
     method: HttpRequest["method"],
     path: string,
@@ -214,23 +212,40 @@ export class Service {
     const words = new URLSearchParams(query).toString();
     // Without the header a service answers as its oldest version would, which is what null stands for.
     const spoken = version === null || dialect === null ? "" : `${dialect.name} ${version}`;
-    return {
-      service: this.name,
-      method,
-      url: (token) => `${this.url(token)}${path}${words && `?${words}`}`,
+    const url = (token: Token) => `${this.url(token)}${path}${words && `?${words}`}`;
+    return this.#sent(method, path, url, signal, {
       headers: { ...(spoken && { "openstack-api-version": spoken }), ...headers },
       ...(json && { body: JSON.stringify(json) }),
       ...rest,
-      ...this.#observed(method, path),
-      signal,
-    };
+    });
   }
 
-  #observed(method: HttpRequest["method"], path: string): Pick<Call, "observe"> {
-    const observe = this.#observe;
-    if (observe === undefined) return {};
-    const operation = `${this.name}.${method}.${resourceOf(path)}`;
-    return { observe: (result, ms, error) => observe({ operation, result, ms, error }) };
+  /** The address is made for each try, because a new token has a new catalog. */
+  #sent(
+    method: HttpRequest["method"],
+    path: string,
+    url: (token: Token) => string,
+    signal: AbortSignal,
+    { headers, body, ...rest }: Omit<ServiceCall, "query" | "json">,
+  ): Call {
+    return {
+      service: this.name,
+      operation: `${this.name}.${method}.${resourceOf(path)}`,
+      request: (token) => ({
+        method,
+        url: url(token),
+        headers: {
+          accept: "application/json",
+          ...(typeof body === "string" ? { "content-type": "application/json" } : {}),
+          ...headers,
+          "x-auth-token": token.id,
+        },
+        ...defined({ body }),
+      }),
+      observe: this.#observe,
+      signal,
+      ...rest,
+    };
   }
 }
 

@@ -1,30 +1,24 @@
-import { abortable, type RateLimiter } from "@nodeyard/driver";
-import { type Clock, deadline, defined, messageOf, type Random, sleep } from "@nodeyard/runtime";
+import {
+  abortable,
+  type FailedTry,
+  type HttpAnswer,
+  type HttpCall,
+  HttpCalls,
+  type HttpRequest,
+  type RateLimiter,
+  safeRetry,
+  type Wire,
+} from "@nodeyard/driver";
+import { type Clock, deadline, messageOf, type Random } from "@nodeyard/runtime";
 import type { z } from "zod";
 import { ApiError, NoAnswer, OddAnswer, strangerOf } from "./errors.ts";
 import type { Keystone, Token } from "./keystone.ts";
-import { judge } from "./retry.ts";
-import type { HttpRequest, HttpResponse, Send } from "./transport.ts";
 
-/** A request as a service makes it. The session adds the token, the rate limit and retries. */
-export interface Call {
+/** A call as a service makes it. The session adds the token, the rate limit and retries. `request` may throw CloudConfigError. */
+export interface Call extends HttpCall<Token> {
   readonly service: string;
-  readonly method: HttpRequest["method"];
-  /** The address, once the catalog is known. May throw CloudConfigError. */
-  url(token: Token): string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: HttpRequest["body"];
-  readonly signal: AbortSignal;
-  /** Many callers wait for this call, so it goes before others at the rate limit. */
-  readonly first?: boolean;
-  /** Time limit of one try, milliseconds; default 60,000. */
-  readonly tryMs?: number;
-  /** Called after each try with the status, or `none`, the duration in milliseconds, and why there was no reply. */
-  readonly observe?: (result: string, ms: number, error?: unknown) => void;
 }
 
-/** Default of `tryMs`. */
-const TRY_MS = 60_000;
 /** Time limit of a login, milliseconds. */
 const LOGIN_MS = 30_000;
 
@@ -36,52 +30,39 @@ const LOGIN_MS = 30_000;
 export class Session {
   readonly limiter: RateLimiter;
   readonly #keystone: Keystone;
-  readonly #send: Send;
   readonly #clock: Clock;
   readonly #random: Random;
+  readonly #calls: HttpCalls<Token, Call>;
   /** Ends logins. Calls end by their own signals. */
   readonly #closed = new AbortController();
 
   constructor(parts: {
     readonly keystone: Keystone;
     readonly limiter: RateLimiter;
-    readonly send: Send;
+    readonly send: Wire["send"];
     readonly clock: Clock;
     readonly random: Random;
   }) {
-    this.#keystone = parts.keystone;
-    this.limiter = parts.limiter;
-    this.#send = parts.send;
-    this.#clock = parts.clock;
-    this.#random = parts.random;
+    const { keystone, limiter, send, clock, random } = parts;
+    this.#keystone = keystone;
+    this.limiter = limiter;
+    this.#clock = clock;
+    this.#random = random;
+    this.#calls = new HttpCalls({
+      ...{ clock, send, limiter },
+      login: (signal) => this.token(signal),
+      refused: (token) => keystone.reject(token),
+      noAnswer: ({ service }, request, cause) => new NoAnswer(service, request, cause),
+      again: (failed) => this.#again(failed),
+    });
   }
 
-  /**
-   * Sends a request; resolves with any answer below 400. Each try waits for its turn at the rate limit. `judge` decides about
-   * retries. A 401 is repeated once with a new token.
-   */
-  async send(call: Call): Promise<HttpResponse> {
-    const repeatable = call.body === undefined || typeof call.body === "string";
-    let loggedInAgain = false;
-    for (let attempt = 0; ; ) {
-      const token = await this.token(call.signal);
-      const request = requestOf(call, token);
-      const { response, failure } = await this.#try(call, request);
-      if (response !== undefined && response.status < 400) {
-        // Lets a rate that overload reduced rise again.
-        this.limiter.accepted();
-        return response;
-      }
-      if (response?.status === 401 && !loggedInAgain && repeatable && this.#keystone.reject(token)) {
-        loggedInAgain = true;
-        continue;
-      }
-      const outcome = { method: call.method, response, attempt: attempt++, repeatable };
-      const { retryMs, overloaded } = judge(outcome, this.#clock.now(), this.#random);
-      if (overloaded) this.limiter.refused(retryMs ?? 0);
-      if (retryMs === null) throw failure ?? new ApiError(call.service, request, response!);
-      await sleep(this.#clock, retryMs, call.signal);
-    }
+  /** Sends a request; resolves with any answer below 400. */
+  send(call: Call): Promise<HttpAnswer> {
+    return this.#calls.call(call, (answer, request) => {
+      if (answer.status >= 400) throw new ApiError(call.service, request, answer);
+      return answer;
+    });
   }
 
   /**
@@ -93,7 +74,7 @@ export class Session {
     try {
       return schema.parse(JSON.parse(response.text));
     } catch (error) {
-      const at = { method: call.method, url: call.url(await this.token(call.signal)) };
+      const at = call.request(await this.token(call.signal));
       const answer = `the answer ${response.status}${strangerOf(at, response)}`;
       const why = `${answer} is not what the API promises: ${messageOf(error)}`;
       throw new OddAnswer(call.service, at, why, error);
@@ -114,49 +95,13 @@ export class Session {
     this.#closed.abort(reason);
   }
 
-  /** One exchange. No answer is a result, because `judge` decides whether it is repeated; only the caller's abort rejects. */
-  async #try(
-    call: Call,
-    request: Unsent,
-  ): Promise<{ readonly response: HttpResponse | undefined; readonly failure?: NoAnswer }> {
-    await this.limiter.turn(call.signal, { first: call.first === true });
-    const ms = call.tryMs ?? TRY_MS;
-    const late = () => new NoAnswer(call.service, request, new Error(`not within ${ms} ms`));
-    // The wait for the rate limit is over, so the limit is for the exchange alone.
-    const limit = deadline(this.#clock, ms, late, call.signal);
-    const began = this.#clock.monotonic();
-    const observe = (result: string, error?: unknown) =>
-      call.observe?.(result, this.#clock.monotonic() - began, error);
-    try {
-      const response = await this.#send({ ...request, signal: limit.signal });
-      observe(String(response.status));
-      return { response };
-    } catch (error) {
-      const failure = error instanceof NoAnswer ? error : new NoAnswer(call.service, request, error);
-      observe("none", call.signal.aborted ? undefined : failure);
-      call.signal.throwIfAborted();
-      return { response: undefined, failure };
-    } finally {
-      limit.cancel();
-    }
+  #again(failed: FailedTry): number | null {
+    // A login that failed is not repeated here: the callers try again.
+    if (failed.request === undefined) return null;
+    const { retryMs, overloaded } = safeRetry(failed, this.#clock.now(), this.#random);
+    if (overloaded) this.limiter.refused(retryMs ?? 0);
+    return retryMs;
   }
 }
 
-/** A request without the signal of its try. */
-type Unsent = Omit<HttpRequest, "signal">;
-
-function requestOf(call: Call, token: Token): Unsent {
-  return {
-    method: call.method,
-    url: call.url(token),
-    headers: {
-      accept: "application/json",
-      ...(typeof call.body === "string" ? { "content-type": "application/json" } : {}),
-      ...call.headers,
-      "x-auth-token": token.id,
-    },
-    ...defined({ body: call.body }),
-  };
-}
-
-const LOGIN = { method: "POST", url: "/v3/auth/tokens" } as const;
+const LOGIN: Pick<HttpRequest, "method" | "url"> = { method: "POST", url: "/v3/auth/tokens" };

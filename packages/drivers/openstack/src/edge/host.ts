@@ -1,9 +1,12 @@
 import { createReadStream } from "node:fs";
 import { homedir, networkInterfaces } from "node:os";
+import { proxyOf } from "@nodeyard/driver";
+import { wireOf } from "@nodeyard/driver/http";
 import { textIfExists } from "@nodeyard/runtime";
 import { createOpenstackDriver, type OpenstackHost } from "../driver.ts";
-import { connect } from "./http.ts";
 
+/** Connections to one service at once. */
+const CONNECTIONS = 16;
 /** Bytes per read of an upload. */
 const CHUNK = 1 << 20;
 
@@ -18,7 +21,7 @@ export const thisHost: OpenstackHost = {
     home: homedir(),
     read: textIfExists,
   },
-  connect,
+  connect: (tls) => wireOf(tls, (url) => proxyOf(url, process.env, "requests"), CONNECTIONS),
   openFile: (path) => createReadStream(path, { highWaterMark: CHUNK }),
   // Global unicast addresses are 2000::/3 (RFC 4291, 2.4), so they begin with 2 or 3.
   hasIpv6: () =>

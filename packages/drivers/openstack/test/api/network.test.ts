@@ -1,15 +1,15 @@
-import { RateLimiter } from "@nodeyard/driver";
+import { type HttpAnswer, type HttpRequest, RateLimiter } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { Networking } from "../../src/api/network.ts";
-import { type HttpRequest, type HttpResponse, Keystone, Service, Session } from "../../src/client/index.ts";
+import { Keystone, Service, Session } from "../../src/client/index.ts";
 
 const { signal } = new AbortController();
 
 /** A neutron that gives these answers by the path and query they are asked for with. */
 function neutron(answers: Readonly<Record<string, object>>): Networking {
   const clock = new VirtualClock();
-  const send = async ({ url }: HttpRequest): Promise<HttpResponse> => {
+  const send = async ({ url }: HttpRequest): Promise<HttpAnswer> => {
     if (url.endsWith("/auth/tokens")) {
       const life = { issued_at: "2026-01-01T00:00:00Z", expires_at: "2026-01-01T01:00:00Z" };
       const text = JSON.stringify({ token: { ...life, catalog: [] } });

@@ -1,19 +1,19 @@
+import type { HttpAnswer, HttpRequest } from "@nodeyard/driver";
 import { type ApiCall, RateLimiter } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { Keystone, Service, Session } from "../../src/client/index.ts";
 import { resourceOf } from "../../src/client/service.ts";
-import type { HttpRequest, HttpResponse } from "../../src/client/transport.ts";
 
-type Answer = Partial<HttpResponse> | "cut off" | "silence";
+type Answer = Partial<HttpAnswer> | "cut off" | "silence";
 
 /** A cloud of one service that answers from a script, and a login that works. */
 function cloud(script: (request: HttpRequest, count: number) => Answer) {
   const clock = new VirtualClock();
   const requests: HttpRequest[] = [];
   let logins = 0;
-  const send = async (request: HttpRequest): Promise<HttpResponse> => {
+  const send = async (request: HttpRequest): Promise<HttpAnswer> => {
     if (request.url.endsWith("/auth/tokens")) {
       logins++;
       return token(logins);
@@ -45,7 +45,7 @@ function cloud(script: (request: HttpRequest, count: number) => Answer) {
   return { clock, session, compute, requests, calls, logins: () => logins };
 }
 
-function token(count: number): HttpResponse {
+function token(count: number): HttpAnswer {
   const endpoints = [{ interface: "public", region_id: "A", url: "http://nova/v2.1" }];
   const life = { issued_at: "2026-01-01T00:00:00Z", expires_at: "2026-01-01T01:00:00Z" };
   const text = JSON.stringify({ token: { ...life, catalog: [{ type: "compute", endpoints }] } });

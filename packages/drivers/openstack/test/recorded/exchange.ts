@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
-import type { HttpRequest, HttpResponse } from "../../src/client/index.ts";
+import type { HttpAnswer, HttpRequest } from "@nodeyard/driver";
 
 /** A request and the answer that a real cloud gave, without what is secret or names the host. */
 export interface Exchange {
@@ -59,11 +59,7 @@ export function writeRecordings(recordings: Readonly<Record<string, Recording>>)
 const SERVICES = ["identity", "image", "placement", "compute", "network"];
 const KEPT = ["retry-after", "x-openstack-request-id", "x-subject-token"];
 
-export async function exchangeOf(
-  request: HttpRequest,
-  sent: unknown,
-  answer: HttpResponse,
-): Promise<Exchange> {
+export async function exchangeOf(request: HttpRequest, sent: unknown, answer: HttpAnswer): Promise<Exchange> {
   const headers = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => KEPT.includes(name)));
   if (headers["x-subject-token"] !== undefined) headers["x-subject-token"] = "token";
   return {

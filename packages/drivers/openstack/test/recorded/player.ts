@@ -1,4 +1,5 @@
-import type { HttpRequest, HttpResponse, Transport } from "../../src/client/index.ts";
+import type { HttpAnswer, HttpRequest } from "@nodeyard/driver";
+import type { Sender } from "../../src/credentials.ts";
 import { type Exchange, keyOf, parsed, questionOf, type Recording } from "./exchange.ts";
 
 /** A cloud that gives the recorded answers, each once and in their order, and refuses every other call. */
@@ -18,11 +19,11 @@ export class Player {
     return [...this.#left].flatMap(([key, exchanges]) => exchanges.map(() => key));
   }
 
-  connect(): Transport {
+  connect(): Sender {
     return { send: (request) => this.#send(request), close: async () => {} };
   }
 
-  async #send(request: HttpRequest): Promise<HttpResponse> {
+  async #send(request: HttpRequest): Promise<HttpAnswer> {
     const key = keyOf(questionOf(request, await sentOf(request)));
     const exchange = this.#left.get(key)?.shift();
     if (exchange === undefined) {

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { HttpRequest } from "@nodeyard/driver";
+import type { TlsOptions } from "@nodeyard/driver/http";
 import { systemClock } from "@nodeyard/runtime";
 import { CloudUser } from "../../../../../testing/openstack/admin.ts";
 import { contextOf, empty, hostOf } from "../../../../../testing/openstack/rig.ts";
 import { OpenstackSite } from "../../../../../testing/openstack/site.ts";
-import type { HttpRequest, TlsOptions } from "../../src/client/index.ts";
 import { createOpenstackDriver } from "../../src/index.ts";
 import { type Exchange, exchangeOf, readRecordings, writeRecordings } from "./exchange.ts";
 import { sentOf } from "./player.ts";

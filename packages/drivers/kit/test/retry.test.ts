@@ -1,11 +1,11 @@
 import { seededRandom } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { judge, retryAfter } from "../../src/client/retry.ts";
+import { retryAfter, safeRetry } from "../src/index.ts";
 
 const random = seededRandom(1);
 const answer = (status: number, headers = {}) => ({ status, headers, text: "" });
-const again = (method: "GET" | "POST", response?: ReturnType<typeof answer>, attempt = 0) =>
-  judge({ method, response, attempt, repeatable: true }, 0, random);
+const again = (method: "GET" | "POST", said?: ReturnType<typeof answer>, attempt = 0) =>
+  safeRetry({ request: { method, url: "/", headers: {} }, answer: said, attempt }, 0, random);
 
 test("what the server says of when to come back is obeyed, in seconds or as a date", () => {
   expect(again("POST", answer(429, { "retry-after": "3" }))).toEqual({ retryMs: 3_000, overloaded: true });
@@ -29,6 +29,4 @@ test("a refusal that waiting does not end is the answer; so is the last of many,
     expect(again("GET", answer(status)).retryMs).toBeNull();
   expect(again("GET", answer(503), 4).retryMs).toBeNull();
   expect(again("GET", answer(429, { "retry-after": "3600" }))).toEqual({ retryMs: null, overloaded: true });
-  const streamed = { method: "PUT", response: answer(503), attempt: 0, repeatable: false } as const;
-  expect(judge(streamed, 0, random).retryMs).toBeNull();
 });

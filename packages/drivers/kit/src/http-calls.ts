@@ -1,0 +1,197 @@
+import { backoff, type Clock, deadline, type Random, sleep } from "@nodeyard/runtime";
+import type { ApiCall } from "./contract.ts";
+import type { RateLimiter } from "./limits/rate-limiter.ts";
+
+/** One HTTP request. */
+export interface HttpRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly url: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** A stream is read once, so such a request is never repeated. */
+  readonly body?: string | AsyncIterable<Uint8Array>;
+  readonly signal: AbortSignal;
+}
+
+/** A response with its complete body. */
+export interface HttpAnswer {
+  readonly status: number;
+  /** Names in lower case; of a repeated header the first value. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+/** An HTTP client with persistent connections (`wireOf`). Tests have one of their own. */
+export interface Wire {
+  /** Rejects with the signal's reason or with the error of the network. */
+  send(request: HttpRequest): Promise<HttpAnswer>;
+  /** Resolves when the response begins; its body is read as it arrives. */
+  stream(request: HttpRequest): Promise<{
+    readonly status: number;
+    readonly body: AsyncIterable<Uint8Array>;
+    text(): Promise<string>;
+  }>;
+  /** Accepts no further requests, and resolves when those under way have ended. */
+  close(): Promise<void>;
+}
+
+/** What a call sends, once the login is known. */
+export type Unsent = Omit<HttpRequest, "signal">;
+
+/** A call of a cloud's API. */
+export interface HttpCall<Login> {
+  /** As in `ApiCall`. */
+  readonly operation: string;
+  /** Made for each try, since a new login may name another address. */
+  readonly request: (login: Login) => Unsent;
+  readonly signal: AbortSignal;
+  /** Many callers wait for this call, so it goes before others at the rate limit. */
+  readonly first?: boolean;
+  /** Time limit of one try, milliseconds; default 60,000. */
+  readonly tryMs?: number;
+  /** As in `DriverContext`. */
+  readonly observe?: ((call: ApiCall) => void) | undefined;
+}
+
+/** A try that failed, for the decision about another one. */
+export interface FailedTry {
+  readonly failure: unknown;
+  /** What was sent; undefined: there was no login. */
+  readonly request: Unsent | undefined;
+  /** Undefined: there was none. */
+  readonly answer: HttpAnswer | undefined;
+  /** 0 for the first try. */
+  readonly attempt: number;
+  /** Since the call began, milliseconds. */
+  readonly sinceMs: number;
+}
+
+/** How a cloud is called. */
+export interface HttpCallsOptions<Login, Call extends HttpCall<Login>> {
+  readonly clock: Clock;
+  readonly send: (request: HttpRequest, login: Login) => Promise<HttpAnswer>;
+  readonly login: (signal: AbortSignal) => Promise<Login>;
+  /** Reports that a login was refused. False: another one would be refused as well. */
+  readonly refused: (login: Login) => boolean;
+  /** The error for a request without an answer. */
+  readonly noAnswer: (call: Call, request: Unsent, cause: unknown) => Error;
+  /** Milliseconds until another try; null: none, and the call rejects with the failure. */
+  readonly again: (failed: FailedTry) => number | null;
+  readonly limiter?: RateLimiter;
+}
+
+/** Default of `tryMs`. */
+const TRY_MS = 60_000;
+
+/**
+ * Calls of one cloud with one credential: each try has its turn at the rate limit, a time limit and an observation, a refused login is
+ * renewed once, and `again` decides what is repeated. Logins do not count for the rate limit.
+ */
+export class HttpCalls<Login, Call extends HttpCall<Login> = HttpCall<Login>> {
+  readonly #options: HttpCallsOptions<Login, Call>;
+
+  constructor(options: HttpCallsOptions<Login, Call>) {
+    this.#options = options;
+  }
+
+  /**
+   * The value that `read` makes of the answer; what it throws is a failure of the try. Rejects with the last failure, or with the signal's
+   * reason.
+   */
+  async call<T>(call: Call, read: (answer: HttpAnswer, request: Unsent) => T): Promise<T> {
+    const { clock, again, refused } = this.#options;
+    const { signal } = call;
+    const began = clock.monotonic();
+    let isRenewed = false;
+    for (let attempt = 0; ; ) {
+      const { value, login, ...tried } = await this.#try(call, read);
+      if (tried.failure === undefined) return value as T;
+      const isRepeatable = typeof (tried.request?.body ?? "") === "string";
+      if (tried.answer?.status === 401 && !isRenewed && isRepeatable && refused(login as Login)) {
+        isRenewed = true;
+        continue;
+      }
+      const pauseMs = again({ ...tried, attempt: attempt++, sinceMs: clock.monotonic() - began });
+      if (pauseMs === null || !isRepeatable) throw tried.failure;
+      await sleep(clock, pauseMs, signal);
+    }
+  }
+
+  /** One exchange. Only the caller's abort rejects. */
+  async #try<T>(call: Call, read: (answer: HttpAnswer, request: Unsent) => T) {
+    const { clock, limiter, login: logIn, send, noAnswer } = this.#options;
+    const { signal, first = false, tryMs = TRY_MS, operation, observe } = call;
+    let login: Login | undefined;
+    let request: Unsent | undefined;
+    let answer: HttpAnswer | undefined;
+    try {
+      login = await logIn(signal);
+      request = call.request(login);
+      await limiter?.turn(signal, { first });
+      // The waits for login and rate limit are over, so the limit is for the exchange alone.
+      using limit = deadline(clock, tryMs, () => new Error(`not within ${tryMs} ms`), signal);
+      const start = clock.monotonic();
+      let unanswered: Error | undefined;
+      try {
+        answer = await send({ ...request, signal: limit.signal }, login);
+      } catch (error) {
+        unanswered = signal.aborted ? undefined : noAnswer(call, request, error);
+        throw unanswered ?? error;
+      } finally {
+        const ms = clock.monotonic() - start;
+        observe?.({ operation, result: String(answer?.status ?? "none"), ms, error: unanswered });
+      }
+      const value = read(answer, request);
+      // Lets a rate that overload reduced rise again.
+      limiter?.accepted();
+      return { value, login, request, answer, failure: undefined };
+    } catch (failure) {
+      signal.throwIfAborted();
+      return { value: undefined, login, request, answer, failure };
+    }
+  }
+}
+
+/** Tries after the first one. */
+const RETRIES = 4;
+/** First pause and longest pause between two tries without Retry-After, milliseconds. */
+const BASE_MS = 500;
+const CAP_MS = 15_000;
+/** A longer Retry-After is returned to the caller as an error instead of waiting. */
+const LONGEST_WAIT_MS = 60_000;
+
+/** Statuses with which a server may refuse to work at present. 413 was nova's answer to too many calls before 429. */
+const LATER = new Set([413, 429, 503]);
+/** Statuses after which it is unknown whether the server did something. */
+const BROKEN = new Set([500, 502, 504]);
+
+/**
+ * What follows a try of a cloud whose calls are repeated only where that is safe. 429, and 413 or 503 with Retry-After, mean that the server
+ * did nothing, so every call is repeated, and the server is overloaded: other calls with the same credential must wait as well. After other
+ * errors of the server the outcome is unknown, so only calls that have the same effect again are repeated. `now`: wall time, milliseconds.
+ */
+export function safeRetry(
+  { request, answer, attempt }: Pick<FailedTry, "request" | "answer" | "attempt">,
+  now: number,
+  random: Random,
+): { readonly retryMs: number | null; readonly overloaded: boolean } {
+  const asked = answer === undefined ? null : retryAfter(answer, now);
+  const status = answer?.status ?? 0;
+  const overloaded = status === 429 || (LATER.has(status) && asked !== null);
+  // PUT and DELETE have the same effect when they are repeated; a repeated POST could make a second server.
+  const isIdempotent = request !== undefined && request.method !== "POST" && request.method !== "PATCH";
+  const isPassing = answer === undefined || LATER.has(status) || BROKEN.has(status);
+  const isAgain = overloaded || (isIdempotent && isPassing);
+  if (!isAgain || attempt >= RETRIES || (asked ?? 0) > LONGEST_WAIT_MS) return { retryMs: null, overloaded };
+  return { retryMs: asked ?? backoff(random, attempt, BASE_MS, CAP_MS), overloaded };
+}
+
+/** `Retry-After` in milliseconds from `now` (wall time): seconds or a date (RFC 9110 10.2.3). Null when absent or unreadable. */
+export function retryAfter(answer: Pick<HttpAnswer, "headers">, now: number): number | null {
+  const value = answer.headers["retry-after"]?.trim();
+  if (value === undefined || value === "") return null;
+  if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1_000;
+  // A guard, because Date.parse reads "-1" as a year.
+  const at = /^[a-z]/i.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(at) ? null : Math.max(0, at - now);
+}
