@@ -1,6 +1,7 @@
 import type { Driver, Provider } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import { createState, reduce } from "@nodeyard/scheduler";
 import { Fence, type Session, type Tree } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { fakeProvider, launcherConfig, staticProvider, World } from "./world.ts";
@@ -197,4 +198,15 @@ describe("rule 1: static hosts", () => {
       await world.until("all slots are registered", () => world.nodes().length === 6, 200_000);
     }
   });
+});
+
+test("rule 1: a sweep that comes while the picture has a gap puts nothing back, and is made up for", () => {
+  const state = createState();
+  const record = { state: "pending", nodeTypes: ["small"], declinedBy: [], nodes: [] } as never;
+  const after = { id: "100-1", record, version: 0 };
+  reduce(state, [{ type: "request", id: "100-1", after }], 1);
+  expect(reduce(state, [{ type: "sweep" }], 2).actions).toEqual([]);
+  expect(reduce(state, [{ type: "complete", complete: true }], 3).actions).toEqual([
+    { type: "reset", request: "100-1" },
+  ]);
 });

@@ -22,7 +22,13 @@ const KINDS: Readonly<
 > = {
   request: {
     path: (at) => paths.request(`100-000000050${at}`),
-    odd: [...NONSENSE, '{"node_types": ["small"]}', '{"state": "requested", "node_types": {"small": 1}}'],
+    odd: [
+      ...NONSENSE,
+      '{"node_types": ["small"]}',
+      '{"state": "requested", "node_types": {"small": 1}}',
+      '{"state": "requested", "node_types": 7}',
+      '{"state": "requested", "node_types": [1, null, {}]}',
+    ],
   },
   node: {
     path: (at) => paths.node(`000000050${at}`),
@@ -105,5 +111,17 @@ describe("rule 6: a record that makes no sense", () => {
     await world.run(10_000);
     expect(world.text(paths.request(waiting))).toBe("nonsense");
     await world.fulfilled(await world.ask());
+  });
+
+  test("a request whose name is none stops nothing else, and is left as it is", async () => {
+    const world = new World();
+    await world.folder(paths.requests);
+    const names = ["nodash0000000001", "1-0-0000000001", "nodash", "a-b-c"];
+    for (const name of names) await world.put(paths.request(name), REQUEST);
+    const { counters } = await world.start("a", launcherConfig([fakeProvider()]));
+    await world.fulfilled(await world.ask());
+    await world.run(10_000);
+    for (const name of names) expect(world.text(paths.request(name))).toBe(REQUEST);
+    expect(counters.value("launcher.unexpected")).toBe(0);
   });
 });
