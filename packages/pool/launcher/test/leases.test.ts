@@ -66,6 +66,14 @@ describe("leases", () => {
     for (const text of writes) expect(text).toContain(news);
   });
 
+  test("fail with their request", async () => {
+    const world = new World();
+    await world.start("a", launcherConfig([fakeProvider()]));
+    const impossible = { labels: ["nothing"], owner: "me", forMs: 60_000 };
+    const { id } = await world.settle(askForNodes(handles(world), impossible));
+    await world.until("it failed", () => world.json(leasePath(id))?.state === "failed", 30_000);
+  });
+
   test("leave no request behind when they are gone, also when the event was lost", async () => {
     const world = new World();
     const left = await world.ask({ state: "fulfilled", nodes: [], requestor: "Nodeyard:lease:aaaaaaaaaaaa" });

@@ -29,6 +29,16 @@ describe("the hold of a lease on a node", () => {
     expect(world.node(id)).toMatchObject({ state: "ready", ...ofAnother });
   });
 
+  test("is given back when the lease cannot have another of its nodes: it has all of them or none", async () => {
+    const { world, id, put, lease } = await foreignNode();
+    const other = await world.makeNode({ state: "ready", provider: "py", type: ["small"], ...ofAnother });
+    await world.run(100);
+    await put({ state: "fulfilled", nodes: [id, other] });
+    await world.until("it failed", () => lease()?.state === "failed");
+    expect([world.node(id)?.state, contendersOf(world, id)]).toEqual(["used", []]);
+    expect(world.node(other)).toMatchObject({ state: "ready", ...ofAnother });
+  });
+
   test("waits behind earlier contenders: the node is not in use while another contender is next", async () => {
     const { world, id, fulfil, lease } = await foreignNode();
     const theirs = { ephemeral: true, sequential: true };
