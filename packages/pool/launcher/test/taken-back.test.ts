@@ -14,6 +14,7 @@ import { expect, test } from "vitest";
 import type { RecordHandles } from "../src/held-records.ts";
 import { lockRequest } from "../src/requests/accept.ts";
 import { resetLost } from "../src/requests/finish.ts";
+import { before, touches } from "./rules/before-write.ts";
 import { fakeProvider, launcherConfig, World } from "./rules/world.ts";
 
 const ID = "100-0000000000";
@@ -127,4 +128,18 @@ test("a lost request's nodes are free before it is open again, but for those tha
   expect(await state(locked)).toEqual(["ready", ID]);
   expect(await state(given)).toEqual(["ready", "100-0000000001"]);
   for (const id of [ready, fresh, given]) expect(await tree.children(paths.nodeLock(id))).toEqual([]);
+});
+
+test("a free node that went to another request before it was locked is left to that one", async () => {
+  const world = new World();
+  const id = await world.makeNode({ state: "ready", provider: "cloud", pool: "main", type: ["small"] });
+  const other = await world.ask({ state: "fulfilled", nodes: [id] });
+  const given = before(world, touches(paths.nodeLock(id)), () => {
+    const record = { ...world.node(id), allocated_to: other };
+    void world.other.set(paths.node(id), Buffer.from(JSON.stringify(record)));
+  });
+  await world.start("a", launcherConfig([fakeProvider()]));
+  const { nodes } = await world.fulfilled(await world.ask());
+  expect([given(), nodes]).toEqual([true, [expect.not.stringMatching(id)]]);
+  expect(world.node(id)).toMatchObject({ state: "ready", allocated_to: other });
 });
