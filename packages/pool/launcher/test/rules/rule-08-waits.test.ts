@@ -20,6 +20,20 @@ describe("rule 8: no wait without a deadline", () => {
       200_000,
     );
   });
+
+  test("a launch that never gets anywhere ends at launch-timeout", async () => {
+    const world = new World();
+    const never = withMethods(() => ({
+      async *create() {
+        yield { step: "for ever", deadlineMs: Number.POSITIVE_INFINITY };
+        return await new Promise<never>(() => {});
+      },
+    }));
+    const config = fakeProvider("cloud", { "launch-timeout": 60, "launch-retries": 1 });
+    await world.start("a", launcherConfig([config]), { wrap: never });
+    const id = await world.ask();
+    await world.until("it failed", () => world.request(id)?.state === "failed", 120_000);
+  });
 });
 
 describe("rule 8: ages use tree time", () => {
