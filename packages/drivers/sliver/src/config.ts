@@ -72,7 +72,7 @@ const authorizedKeys = "Public keys that may log in, without options.";
 /** Keys of a label: those of its slivers, and what the launcher does with their nodes. */
 const labelTable = {
   name: text("A top-level label.", { needed: true }),
-  ...sliverKeys,
+  own: group(sliverKeys),
   lend: choice(
     "Lending of unused caps. `none`: a sliver lends nothing. `idle`: a ready sliver that is not assigned lends to busy slivers on its machine whose label lends too.",
     ["none", "idle"],
@@ -145,11 +145,9 @@ export const sliverConfig = driverConfig("sliver", table, (provider, context): S
   const { signingKeys, epoch } = provider;
   const pools = compilePools(provider, (pool) => ({
     labels: compileLabels(pool, context, (label) => {
-      const { at, connection, rspec, image, initscript, nesting, devices, caches } = label;
-      const lends = readLend(label.lend, rspec, at);
+      const { at, connection, hostKeyChecking, consoleLog } = label;
       const authorizedKeys = label.authorizedKeys ?? provider.authorizedKeys;
-      const own = { rspec, image, initscript, nesting, devices, caches, authorizedKeys, lends };
-      const { hostKeyChecking, consoleLog } = label;
+      const own = { ...label.own, authorizedKeys, lends: readLend(label.lend, label.own.rspec, at) };
       return { hostKeyChecking, consoleLog, connection, image: null, own };
     }),
     own: undefined,
