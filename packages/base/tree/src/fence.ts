@@ -1,17 +1,8 @@
 import { type Clock, NodeyardError, type Random } from "@nodeyard/runtime";
-import { contenderPrefix, leave, withdraw } from "@nodeyard/zookeeper";
+import { contenderPrefix, withdraw } from "@nodeyard/zookeeper";
 import type { Op, OpResult, Tree } from "./contract.ts";
 import { isRefused, NoNode, TreeError } from "./errors.ts";
-import { lineOf, tryLock } from "./lock.ts";
-
-/** A lock that we hold: the contender's path is what fenced writes check. */
-export interface Held {
-  /** Path of the lock, below which contenders stand. */
-  readonly parent: string;
-  readonly contender: string;
-  /** Epoch of the session that made it; in another epoch it is worth nothing. */
-  readonly epoch: number;
-}
+import { type HeldLock, heldLock, lineOf, tryLock } from "./lock.ts";
 
 /**
  * The right to act was lost: the session ended, the lock is gone, or the record was changed by others. The caller stops without
@@ -52,12 +43,12 @@ export class Fence {
   }
 
   /** Whether `held` may still be acted upon; to be asked before every outside effect. */
-  holds(held: Held): boolean {
+  holds(held: Pick<HeldLock, "epoch">): boolean {
     return this.#tree.session().epoch === held.epoch && this.sessionTrusted();
   }
 
   /** Throws FenceLost unless `held` may still be acted upon. */
-  demand(held: Held): void {
+  demand(held: Pick<HeldLock, "contender" | "epoch">): void {
     if (!this.holds(held)) throw new FenceLost(`lock ${held.contender}`);
   }
 
@@ -89,7 +80,7 @@ export class Fence {
   async lockFresh(
     parent: string,
     more: readonly Op[],
-  ): Promise<{ readonly held: Held; readonly results: readonly OpResult[] } | "exists"> {
+  ): Promise<{ readonly held: HeldLock; readonly results: readonly OpResult[] } | "exists"> {
     const prefix = contenderPrefix(this.#random.uuid());
     try {
       const results = await this.#tree.commit([
@@ -99,7 +90,7 @@ export class Fence {
       ]);
       const made = results[1] as Extract<OpResult, { op: "create" }>;
       // A call made between two sessions is carried out in the second: the answer tells which session the contender is of.
-      const held = { parent, contender: made.path, epoch: this.#tree.session().epoch };
+      const held = heldLock(this.#tree, parent, made.path, this.#tree.session().epoch);
       return { held, results: results.slice(2) };
     } catch (error) {
       if (isRefused(error, "tree.node_exists", parent)) return "exists";
@@ -111,7 +102,7 @@ export class Fence {
   }
 
   /** Tries the lock whose parent exists. "busy": someone is before us. "gone": the parent is not there. */
-  lockExisting(parent: string): Promise<Held | "busy" | "gone"> {
+  lockExisting(parent: string): Promise<HeldLock | "busy" | "gone"> {
     return this.#lock(parent, "never");
   }
 
@@ -119,12 +110,12 @@ export class Fence {
    * Tries a lock, and makes its parent where that is missing, but never the object that is locked
    * (docs/contract/locks.md, "Ghost paths"). "gone": the object is not there.
    */
-  lock(parent: string): Promise<Held | "busy" | "gone"> {
+  lock(parent: string): Promise<HeldLock | "busy" | "gone"> {
     return this.#lock(parent, "parent-only");
   }
 
   /** Does not repeat an interrupted attempt: the caller may have to check first whether it still may take the lock. */
-  async #lock(parent: string, createParent: "never" | "parent-only"): Promise<Held | "busy" | "gone"> {
+  async #lock(parent: string, createParent: "never" | "parent-only"): Promise<HeldLock | "busy" | "gone"> {
     try {
       const options = { random: this.#random, createParent, once: true };
       return (await tryLock(this.#tree, parent, options)) ?? "busy";
@@ -132,10 +123,5 @@ export class Fence {
       if (error instanceof NoNode) return "gone";
       throw error;
     }
-  }
-
-  /** Releases the lock; repeats the release when the connection breaks. A lock that is gone is no error. */
-  release(held: Held): Promise<void> {
-    return leave(lineOf(this.#tree), held.contender, {});
   }
 }

@@ -1,8 +1,9 @@
 import { type Clock, sleep } from "@nodeyard/runtime";
 import type { Op, Tree } from "./contract.ts";
 import { CommitFailed, TreeError } from "./errors.ts";
-import { FenceLost, type Held } from "./fence.ts";
+import { FenceLost } from "./fence.ts";
 import { isInterrupted } from "./interrupted.ts";
+import type { HeldLock } from "./lock.ts";
 
 /** How to read, change and write one kind of record. */
 export interface RecordKind<R, P> {
@@ -32,7 +33,7 @@ const LOOKS = 20;
 export class HeldRecord<R, P> {
   readonly id: string;
   readonly path: string;
-  readonly held: Held;
+  readonly held: HeldLock;
   readonly #kind: RecordKind<R, P>;
   readonly #tree: Tree;
   readonly #clock: Clock;
@@ -48,7 +49,7 @@ export class HeldRecord<R, P> {
     at: {
       readonly id: string;
       readonly path: string;
-      readonly held: Held;
+      readonly held: HeldLock;
       readonly record: R;
       readonly version: number;
       /** Absent: no change counts for anything else. */
@@ -78,10 +79,7 @@ export class HeldRecord<R, P> {
    * Writes `patch`, with `around(set)` as the commit (default: check of our contender, then the set). Rejects with FenceLost when lock
    * or record are not ours any more, and with a TreeError for other refusals. Calls of one record must follow each other.
    */
-  async write(
-    patch: P,
-    around: (set: Op) => readonly Op[] = (set) => [{ op: "check", path: this.held.contender }, set],
-  ): Promise<void> {
+  async write(patch: P, around: (set: Op) => readonly Op[] = (set) => [this.held.fence, set]): Promise<void> {
     for (let merges = 0; ; merges++) {
       const next = this.#kind.change(this.#record, patch, this.#now());
       const data = this.#kind.encode(next);
@@ -115,10 +113,7 @@ export class HeldRecord<R, P> {
    */
   async confirm(): Promise<void> {
     try {
-      await this.#tree.commit([
-        { op: "check", path: this.held.contender },
-        { op: "check", path: this.path, version: this.#version },
-      ]);
+      await this.#tree.commit([this.held.fence, { op: "check", path: this.path, version: this.#version }]);
     } catch (error) {
       throw asFenceLost(error, this.path);
     }

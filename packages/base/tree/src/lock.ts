@@ -42,7 +42,7 @@ export interface HeldLock {
   readonly epoch: number;
   /** As the first operation of a commit, it makes the commit fail when the lock is lost. */
   readonly fence: CheckOp;
-  /** Releases the lock by deleting the contender. A second call is no error. */
+  /** Releases the lock by deleting the contender, repeated when the connection breaks. A lock that is gone is no error. */
   release(options?: CallOptions): Promise<void>;
 }
 
@@ -101,13 +101,24 @@ async function take(
   const place = await contend(line, entry, patient, call);
   if (place === undefined) return undefined;
   const { id, epoch } = tree.session();
+  // When the session has changed since, the contender belongs to the earlier epoch and the lock is lost.
+  return heldLock(tree, parent, place.path, durable || place.owner === id ? epoch : epoch - 1, durable);
+}
+
+/** The lock whose first contender is ours. */
+export function heldLock(
+  tree: Tree,
+  parent: string,
+  contender: string,
+  epoch: number,
+  durable = false,
+): HeldLock {
   return {
     parent,
-    contender: place.path,
-    // When the session has changed since, the contender belongs to the earlier epoch and the lock is lost.
-    epoch: durable || place.owner === id ? epoch : epoch - 1,
-    fence: { op: "check", path: place.path },
-    release: (limits = {}) => leave(line, place.path, limits, durable),
+    contender,
+    epoch,
+    fence: { op: "check", path: contender },
+    release: (limits = {}) => leave(lineOf(tree), contender, limits, durable),
   };
 }
 

@@ -1,5 +1,5 @@
 import { seededRandom, systemClock } from "@nodeyard/runtime";
-import { createMemoryTree, FenceLost } from "@nodeyard/tree";
+import { createMemoryTree, FenceLost, heldLock } from "@nodeyard/tree";
 import { expect, test } from "vitest";
 import { createUnder } from "../src/control/records.ts";
 
@@ -7,12 +7,12 @@ import { createUnder } from "../src/control/records.ts";
 test("a record that is made under a lock which went with its session is given up, not unexpected", async () => {
   const tree = createMemoryTree({ clock: systemClock, random: seededRandom(1) }).connect();
   await tree.create("/lock");
-  const held = { parent: "/lock", contender: "/lock/gone__lock__0000000000", epoch: 1 };
+  const held = heldLock(tree, "/lock", "/lock/gone__lock__0000000000", 1);
   const made = createUnder({ tree }, held, { op: "create", path: "/record" });
   await expect(made).rejects.toBeInstanceOf(FenceLost);
   expect(await tree.stat("/record")).toBeUndefined();
   await expect(
-    createUnder({ tree }, { ...held, contender: "/lock" }, { op: "create", path: "/record" }),
+    createUnder({ tree }, heldLock(tree, "/lock", "/lock", 1), { op: "create", path: "/record" }),
   ).resolves.toBe("/record");
   await tree.close();
 });

@@ -1,5 +1,5 @@
 import type { Clock } from "@nodeyard/runtime";
-import { type Fence, FenceLost, type Held, type Tree } from "@nodeyard/tree";
+import { type Fence, FenceLost, type HeldLock, type Tree } from "@nodeyard/tree";
 import type { View } from "@nodeyard/view";
 
 /** How long a caller waits for a complete view of the tree, milliseconds. */
@@ -22,12 +22,12 @@ export function mayAct({ fence, tree, view }: Parts): boolean {
  * To be awaited before every outside effect (rule 1): while the connection is down or the view compares itself no new
  * effect starts, and none ever does under a lock that may be lost. Rejects with FenceLost.
  */
-export async function beforeEffect(parts: Parts, held: Held): Promise<void> {
+export async function beforeEffect(parts: Parts, held: Omit<HeldLock, "fence" | "release">): Promise<void> {
   if (!mayAct(parts)) await whole(parts, held);
   parts.fence.demand(held);
 }
 
-function whole(parts: Parts, held: Held): Promise<void> {
+function whole(parts: Parts, held: Omit<HeldLock, "fence" | "release">): Promise<void> {
   const { tree, view, clock } = parts;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let asked = false;

@@ -11,7 +11,7 @@ import {
   type RequestPatch,
   type RequestRecord,
 } from "@nodeyard/model";
-import { type Fence, type Held, HeldRecord, type RecordKind } from "@nodeyard/tree";
+import { type Fence, type HeldLock, HeldRecord, type RecordKind } from "@nodeyard/tree";
 import type { Handles } from "./handles.ts";
 import type { Ledgers } from "./limits/ledger.ts";
 
@@ -60,7 +60,7 @@ const requestKind: RecordKind<RequestRecord, RequestPatch> = {
  */
 export function heldNode(
   context: RecordHandles,
-  held: Held,
+  held: HeldLock,
   id: string,
   record: NodeRecord,
   version: number,
@@ -78,7 +78,7 @@ export function heldNode(
 /** The same for a request, whose record takes nothing of a limit. */
 export function heldRequest(
   context: RecordHandles,
-  held: Held,
+  held: HeldLock,
   id: string,
   record: RequestRecord,
   version: number,

@@ -131,7 +131,7 @@ async function changeLocked(
     if (from !== undefined && before.state !== from) throw wrongState(id, before.state, patch.state);
     const record = changeNode(before, patch, treeNow(handles) / 1000);
     await handles.tree.commit([
-      { op: "check", path: held.contender },
+      held.fence,
       { op: "set", path: paths.node(id), data: encodeNode(record), version },
     ]);
   });

@@ -4,7 +4,7 @@ import { defined, hexId, messageOf } from "@nodeyard/runtime";
 import { logEvent } from "@nodeyard/telemetry";
 import {
   ensurePath,
-  type Held,
+  type HeldLock,
   isInterrupted,
   orUndefined,
   type Stat,
@@ -84,7 +84,11 @@ export async function buildImage(
  * Settles builds that a killed builder left, before another one: settled after it, they would count as failures since. A sweep could not, as
  * long as the session of who was killed held the lock. When the last of them had begun, milliseconds of tree time; undefined: there was none.
  */
-async function settleFormer(context: BuilderContext, held: Held, image: string): Promise<number | undefined> {
+async function settleFormer(
+  context: BuilderContext,
+  held: HeldLock,
+  image: string,
+): Promise<number | undefined> {
   const left = [...context.view.images.builds(image).values()].filter(({ state }) => state === "building");
   if (left.length === 0) return undefined;
   for (const { id } of left) {
@@ -135,7 +139,7 @@ async function roomLacking(
 /** Makes the build: an intent file first, so that whatever is left after a crash has a known owner, then the record, then the program. */
 async function begin(
   context: BuilderContext,
-  held: Held,
+  held: HeldLock,
   work: Work,
   signal: AbortSignal,
 ): Promise<BuildOutcome> {
@@ -214,7 +218,7 @@ function resultOf(failure: string | undefined): "ready" | "failed" {
 /** Creates the record under the lock. When the reply is lost, the tree is read to see whether the record exists. */
 async function createRecord(
   context: BuilderContext,
-  held: Held,
+  held: HeldLock,
   { image, formats }: Work,
   build: string,
 ): Promise<HeldBuild> {

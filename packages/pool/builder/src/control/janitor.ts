@@ -3,7 +3,7 @@ import { mayAct } from "@nodeyard/coordination";
 import { canaryPath, decodeCanary, decodeImageUpload, type ImageBuildRecord, paths } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { logEvent } from "@nodeyard/telemetry";
-import { FenceLost, type Held, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
+import { FenceLost, type HeldLock, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import { type RetireFacts, type Retirement, retire, uploadKey } from "../core/retire.ts";
 import type { BuilderContext } from "./context.ts";
 import { heldBuild, heldUpload, readBuild, settleBuild, underLock } from "./records.ts";
@@ -146,7 +146,7 @@ async function endBuild(
   context: BuilderContext,
   image: string,
   { do: what, build }: Retirement,
-  held: Held,
+  held: HeldLock,
   found: { readonly record: ImageBuildRecord; readonly version: number },
 ): Promise<boolean> {
   const { tree, log } = context;
@@ -222,7 +222,7 @@ async function endUpload(
   context: BuilderContext,
   image: string,
   { build, provider: name, upload, do: what }: UploadEnd,
-  held: Held,
+  held: HeldLock,
   isWanted: () => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<boolean> {

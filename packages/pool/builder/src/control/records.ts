@@ -15,7 +15,7 @@ import { logEvent } from "@nodeyard/telemetry";
 import {
   type CreateOp,
   FenceLost,
-  type Held,
+  type HeldLock,
   HeldRecord,
   isInterrupted,
   isRefused,
@@ -56,7 +56,7 @@ type Parts = Pick<BuilderContext, "tree" | "clock">;
 /** `version`: of the record as it was read. */
 export function heldBuild(
   { tree, clock }: Parts,
-  held: Held,
+  held: HeldLock,
   image: string,
   record: ImageBuildRecord,
   version: number,
@@ -67,7 +67,7 @@ export function heldBuild(
 
 export function heldUpload(
   { tree, clock }: Parts,
-  held: Held,
+  held: HeldLock,
   path: string,
   record: ImageUploadRecord,
   version: number,
@@ -90,7 +90,7 @@ export async function readBuild({ tree }: Pick<Parts, "tree">, image: string, bu
  */
 export async function settleBuild(
   context: Parts & Pick<BuilderContext, "log">,
-  held: Held,
+  held: HeldLock,
   image: string,
   { record, version }: { readonly record: ImageBuildRecord; readonly version: number },
 ): Promise<void> {
@@ -101,11 +101,11 @@ export async function settleBuild(
 /** Makes a record under a lock and resolves with its path. Rejects with FenceLost when the lock went with its session. */
 export async function createUnder(
   { tree }: Pick<BuilderContext, "tree">,
-  held: Held,
+  held: HeldLock,
   record: CreateOp,
 ): Promise<string> {
   try {
-    const [, made] = await tree.commit([{ op: "check", path: held.contender }, record]);
+    const [, made] = await tree.commit([held.fence, record]);
     return made.path;
   } catch (error) {
     throw isRefused(error, "tree.no_node", held.contender)
@@ -121,7 +121,7 @@ export async function createUnder(
 export async function underLock<T>(
   context: Pick<BuilderContext, "fence">,
   parent: string,
-  work: (held: Held) => Promise<T>,
+  work: (held: HeldLock) => Promise<T>,
 ): Promise<T | "busy" | "gone"> {
   const held = await context.fence.lock(parent);
   if (typeof held === "string") return held;
@@ -129,7 +129,7 @@ export async function underLock<T>(
     return await work(held);
   } finally {
     // With a session that is gone the lock is, too.
-    await context.fence.release(held).catch((error: unknown) => {
+    await held.release().catch((error: unknown) => {
       if (!(error instanceof TreeError) || !isInterrupted(error)) throw error;
     });
   }

@@ -1,6 +1,6 @@
 import { beforeEffect } from "@nodeyard/coordination";
 import { type ExternalId, type ImageTag, runSteps, type StepContext } from "@nodeyard/driver";
-import type { Held } from "@nodeyard/tree";
+import type { HeldLock } from "@nodeyard/tree";
 import type { BuilderContext, ImageProvider } from "./context.ts";
 
 /**
@@ -10,7 +10,7 @@ import type { BuilderContext, ImageProvider } from "./context.ts";
 export async function removeFromCloud(
   context: BuilderContext,
   provider: ImageProvider,
-  held: Held,
+  held: HeldLock,
   tag: ImageTag,
   externalId: ExternalId | null,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 import { beforeEffect } from "@nodeyard/coordination";
 import type { Timer } from "@nodeyard/runtime";
-import type { Held } from "@nodeyard/tree";
+import type { HeldLock } from "@nodeyard/tree";
 import { conversions } from "../core/convert.ts";
 import { baseName } from "../core/files.ts";
 import { type BuildCommand, type BuildOrder, commandOf } from "../runs/back-ends.ts";
@@ -17,7 +17,7 @@ const LOOK_MS = 1_000;
  */
 export async function runBuild(
   context: BuilderContext,
-  held: Held,
+  held: HeldLock,
   order: BuildOrder,
   intent: Intent,
   page: Page,
@@ -72,7 +72,7 @@ class Ender {
   #running: Running | undefined;
   readonly #undo: readonly (() => void)[];
 
-  constructor({ clock, tree }: BuilderContext, held: Held, limitMs: number, signal: AbortSignal) {
+  constructor({ clock, tree }: BuilderContext, held: HeldLock, limitMs: number, signal: AbortSignal) {
     const late = clock.setTimer(limitMs, () => this.#end(`it took longer than ${limitMs / 1000} s`));
     const onAbort = () => this.#end("the builder is stopping");
     signal.addEventListener("abort", onAbort, { once: true });

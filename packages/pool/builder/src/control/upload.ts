@@ -18,7 +18,7 @@ import { deadline, messageOf } from "@nodeyard/runtime";
 import { logEvent } from "@nodeyard/telemetry";
 import {
   FenceLost,
-  type Held,
+  type HeldLock,
   ignoreExisting,
   NoNode,
   orUndefined,
@@ -120,7 +120,7 @@ async function stillWanted(
 async function leftRecord(
   context: BuilderContext,
   { image, build, provider }: UploadJob,
-  held: Held,
+  held: HeldLock,
   id: string | undefined,
 ): Promise<HeldUpload | undefined> {
   if (id === undefined) return undefined;
@@ -133,7 +133,7 @@ async function leftRecord(
 /** Creates the upload's record. When the reply is lost, the upload ends here; the janitor sets the record, which has no lock, to `failed`. */
 async function createRecord(
   context: BuilderContext,
-  held: Held,
+  held: HeldLock,
   folder: string,
   build: ImageBuildRecord,
 ): Promise<HeldUpload> {

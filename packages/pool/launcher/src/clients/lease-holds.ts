@@ -1,7 +1,7 @@
 import { decodeNode, type Lease, leaseRequestor, paths } from "@nodeyard/model";
 import { readRequest } from "@nodeyard/operations";
 import { hexId, NodeyardError } from "@nodeyard/runtime";
-import { type Op, orUndefined } from "@nodeyard/tree";
+import { heldLock, type Op, orUndefined } from "@nodeyard/tree";
 import type { OwnEntry } from "@nodeyard/view";
 import { holderOf } from "@nodeyard/zookeeper";
 import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts";
@@ -39,7 +39,7 @@ export async function holdNode(
   try {
     if (node.record.allocatedTo !== request) return false;
     const [, , made] = await context.tree.commit([
-      { op: "check", path: node.held.contender },
+      node.held.fence,
       stands,
       {
         op: "create",
@@ -56,7 +56,7 @@ export async function holdNode(
     await orUndefined(context.tree.delete(made.path));
     throw new Busy(id, lease.id);
   } finally {
-    await context.fence.release(node.held);
+    await node.held.release();
   }
 }
 
@@ -82,7 +82,8 @@ async function use(
 async function heldFor(context: RecordHandles, id: string, contender: string): Promise<HeldNode | undefined> {
   const found = await orUndefined(context.tree.get(paths.node(id)));
   if (found === undefined || found.data.length === 0) return undefined;
-  const held = { parent: paths.nodeLock(id), contender, epoch: context.tree.session().epoch };
+  const { tree } = context;
+  const held = heldLock(tree, paths.nodeLock(id), contender, tree.session().epoch, true);
   return heldNode(context, held, id, decodeNode(id, found.data), found.stat.version);
 }
 

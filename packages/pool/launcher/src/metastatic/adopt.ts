@@ -43,13 +43,13 @@ export async function adopt(
   // From here on every way out releases the lock, or deletes it in the commit.
   const { held } = node;
   const fresh = await readHeld(context, node).catch(async (error: unknown) => {
-    await context.fence.release(held);
+    await held.release();
     throw error;
   });
   const { record } = fresh;
   // Another client took or changed the node. The request is of no use, and a new one is made where slots still lack.
   if (record.allocatedTo !== request.id || record.state !== "ready") {
-    await context.fence.release(held);
+    await held.release();
     await context.tree.commit([end, fence]);
     return "none";
   }
@@ -61,7 +61,7 @@ export async function adopt(
     await fresh.write(
       { state: "in-use", userData: encodeBacking({ owner, label, slots, failed: false, launched }) },
       (set) => [
-        { op: "check", path: held.contender },
+        held.fence,
         {
           op: "create",
           path: `${held.parent}/${hexId(context.random)}__lock__`,
@@ -78,7 +78,7 @@ export async function adopt(
       ],
     );
   } catch (error) {
-    await context.fence.release(held);
+    await held.release();
     throw error;
   }
   context.journal.write({

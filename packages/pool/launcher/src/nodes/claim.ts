@@ -30,7 +30,7 @@ export async function claimNode(
   if (typeof node === "string") return undefined;
   try {
     if (node.record.state !== "ready" || node.record.allocatedTo !== null) {
-      await context.fence.release(node.held);
+      await node.held.release();
       return undefined;
     }
     // Before the node is allocated: a dead static host needs no write that takes it back.
@@ -44,7 +44,7 @@ export async function claimNode(
     return node;
   } catch (error) {
     context.log.info({ node: id, request: request.id, error: messageOf(error) }, "cannot claim a ready node");
-    await context.fence.release(node.held);
+    await node.held.release();
     return undefined;
   }
 }

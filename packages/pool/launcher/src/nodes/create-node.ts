@@ -82,7 +82,7 @@ async function createRecord(
   const ops: readonly Op[] = [
     { op: "create", path: `${paths.nodes}/`, data: encodeNode(init), sequential: true },
     // A call that waits for a connection may be carried out in the next session, in which we do not hold the request any more.
-    { op: "check", path: request.held.contender },
+    request.held.fence,
   ];
   try {
     const [made] = await withRoot(
@@ -146,10 +146,11 @@ async function lockBuilding(
   );
   // Version 0: nobody has written the record since it was created.
   const set = { op: "set", path: paths.node(id), data: encodeNode(building), version: 0 } as const;
-  const check = { op: "check", path: request.held.contender } as const;
-  const locked = await context.fence.lockFresh(paths.nodeLock(id), [set, check]).catch((error: unknown) => {
-    throw isRequestLost(error, request) ? new FenceLost(`lock ${request.held.contender}`, error) : error;
-  });
+  const locked = await context.fence
+    .lockFresh(paths.nodeLock(id), [set, request.held.fence])
+    .catch((error: unknown) => {
+      throw isRequestLost(error, request) ? new FenceLost(`lock ${request.held.contender}`, error) : error;
+    });
   // A lock parent that is there already means that another client was quicker, so ours would not be first by construction.
   if (locked === "exists") throw new FenceLost(`node ${id}: someone else locked it first`);
   const version = (locked.results[0] as Extract<OpResult, { op: "set" }>).stat.version;

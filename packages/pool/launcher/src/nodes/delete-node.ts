@@ -61,7 +61,7 @@ export async function deleteNode(
   const stated = record.state === expected && (record.state !== "ready" || record.allocatedTo === null);
   const wanted = GOING.has(record.state) || stated;
   if (!wanted) {
-    await context.fence.release(node.held);
+    await node.held.release();
     return { result: "skipped" };
   }
   const { state: from } = record;
@@ -79,7 +79,7 @@ export async function deleteNode(
   } catch (failure) {
     const error = messageOf(failure);
     context.counters.add("launcher.deletes", 1, { provider: record.provider ?? "", result: "failed" });
-    await context.fence.release(node.held).catch(() => {});
+    await node.held.release().catch(() => {});
     return { result: "failed", error };
   }
 }
@@ -166,10 +166,7 @@ export async function removeRecord(context: RecordHandles, node: HeldNode): Prom
 /** Only while this process holds the lock, because the next contender in line may get it at any moment. */
 async function clearAway(context: RecordHandles, { held }: HeldNode, path: string): Promise<void> {
   try {
-    await context.tree.commit([
-      { op: "check", path: held.contender },
-      { op: "delete", path },
-    ]);
+    await context.tree.commit([held.fence, { op: "delete", path }]);
   } catch (error) {
     if (!isRefused(error, "tree.no_node", path)) throw error;
   }

@@ -18,11 +18,11 @@ export async function lockNode(context: RecordHandles, id: string): Promise<Held
     if (found !== undefined)
       return heldNode(context, held, id, decodeNode(id, found.data), found.stat.version);
   } catch (error) {
-    await context.fence.release(held);
+    await held.release();
     if (error instanceof RecordError) return "busy";
     throw error;
   }
-  await context.fence.release(held);
+  await held.release();
   return "gone";
 }
 
@@ -34,9 +34,9 @@ export async function takeOut(context: RecordHandles, id: string, why: string): 
   const node = await lockNode(context, id);
   if (typeof node === "string") return;
   const { state, allocatedTo } = node.record;
-  if (state !== "ready" || allocatedTo !== null) return context.fence.release(node.held);
+  if (state !== "ready" || allocatedTo !== null) return node.held.release();
   context.log.info({ node: id, host: node.record.hostname, why }, "deletes a node");
-  await node.writeAndRelease({ state: "deleting" }).catch(() => context.fence.release(node.held));
+  await node.writeAndRelease({ state: "deleting" }).catch(() => node.held.release());
 }
 
 /** Frees a ready node whose request is gone, or was put back without it. True when nothing is left to do. */
@@ -49,7 +49,7 @@ export async function deallocateNode(context: RecordHandles, id: string): Promis
     const forgotten = allocatedTo !== null && (await isForgotten(context, allocatedTo));
     // The user of an unlocked node may return it at this moment; the scheduler then decides again.
     const moved = (context.view.nodes.byId.get(id)?.version ?? 0) > node.version;
-    if (state !== "ready" || !forgotten || moved) await context.fence.release(node.held);
+    if (state !== "ready" || !forgotten || moved) await node.held.release();
     else await node.writeAndRelease({ allocatedTo: null });
     return true;
   } catch (error) {
@@ -57,7 +57,7 @@ export async function deallocateNode(context: RecordHandles, id: string): Promis
     if (error instanceof FenceLost)
       context.log.debug(facts, "a node that was being freed was changed by others");
     else context.log.warn(facts, "cannot free a node; will retry");
-    await context.fence.release(node.held).catch(() => {});
+    await node.held.release().catch(() => {});
     return false;
   }
 }

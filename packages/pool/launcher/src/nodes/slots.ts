@@ -135,7 +135,7 @@ export async function claimSlot(
 ): Promise<"claimed" | "moved"> {
   try {
     await node.write(patch, (set) => [
-      { op: "check", path: node.held.contender },
+      node.held.fence,
       { op: "check", path: paths.node(place.backing), version: place.version },
       { op: "create", path: claimPath(place.backing, place.slot), data: encodeClaim(node.id) },
       set,
@@ -170,11 +170,7 @@ export async function freeSlot(node: HeldNode, claims: readonly SlotClaim[]): Pr
     const now = slotPlace(node.record);
     if (now?.backing !== place.backing || now.slot !== place.slot)
       throw new FenceLost(`node ${node.id}: it does not have slot ${place.backing}/${place.slot} any more`);
-    return [
-      { op: "check", path: node.held.contender },
-      set,
-      ...own.map(({ path }) => ({ op: "delete", path }) as const),
-    ];
+    return [node.held.fence, set, ...own.map(({ path }) => ({ op: "delete", path }) as const)];
   });
   return own.length;
 }

@@ -47,12 +47,12 @@ async function takeFree(context: RecordHandles, id: string): Promise<boolean> {
   if (typeof node === "string") return node === "gone";
   const { state, allocatedTo, provider } = node.record;
   if (state !== "ready" || allocatedTo !== null) {
-    await context.fence.release(node.held);
+    await node.held.release();
     return false;
   }
   context.log.info({ node: id, provider }, "takes over a host of a provider that nobody serves");
   await removeRecord(context, node).catch(async (error) => {
-    await context.fence.release(node.held);
+    await node.held.release();
     throw error;
   });
   return true;

@@ -285,7 +285,7 @@ export class InventoryKeeper {
     if (typeof node === "string") return;
     const { state, allocatedTo, pool } = node.record;
     // Its user got it in between; the record is updated when it is registered again.
-    if (state !== "ready" || allocatedTo !== null) return context.fence.release(node.held);
+    if (state !== "ready" || allocatedTo !== null) return node.held.release();
     const { connection } = item;
     const patch =
       pool === item.pool
@@ -297,7 +297,7 @@ export class InventoryKeeper {
           }
         : { state: "deleting" as const };
     await node.writeAndRelease(patch).catch(async (error) => {
-      await context.fence.release(node.held);
+      await node.held.release();
       throw error;
     });
   }

@@ -1,6 +1,6 @@
 import { mayAct, withRoot } from "@nodeyard/coordination";
 import { changeRequest, decodeRequest, encodeRequest, paths, type RequestRecord } from "@nodeyard/model";
-import { FenceLost, type Held, isRefused, type OpResult, orUndefined, treeSeconds } from "@nodeyard/tree";
+import { FenceLost, type HeldLock, isRefused, type OpResult, orUndefined, treeSeconds } from "@nodeyard/tree";
 import type { ServingPool } from "../handles.ts";
 import { type HeldRequest, heldRequest, type RecordHandles } from "../held-records.ts";
 import type { RequestHandles } from "../nodes/handles.ts";
@@ -30,7 +30,7 @@ export async function lockAndAccept(
     const request = await lockRequest(context, id);
     if (typeof request === "string") return request;
     if (!isOpen(request.record, entry.record)) {
-      await context.fence.release(request.held);
+      await request.held.release();
       return "changed";
     }
     try {
@@ -38,10 +38,10 @@ export async function lockAndAccept(
         // What breaks on its way is written again for as long as the connection breaks: the pool may have left the registry by then.
         if (context.pools.get(pool.key) !== pool)
           throw new FenceLost(`request ${id}: pool ${pool.key} is not served any more`);
-        return [{ op: "check", path: request.held.contender }, set];
+        return [request.held.fence, set];
       });
     } catch (error) {
-      await context.fence.release(request.held);
+      await request.held.release();
       throw error;
     }
     return request;
@@ -83,10 +83,10 @@ export async function lockRequest(
     if (found !== undefined)
       return heldRequest(context, held, id, decodeRequest(id, found.data), found.stat.version);
   } catch (error) {
-    await context.fence.release(held);
+    await held.release();
     throw error;
   }
-  await context.fence.release(held);
+  await held.release();
   return "gone";
 }
 
@@ -94,7 +94,7 @@ export async function lockRequest(
  * Each try of a lock checks again whether this process may take it, because the connection may have been lost since the last try. An
  * operation that is queued while the connection is down may run in the next session, in which no pool is registered yet.
  */
-async function lockExisting(context: RecordHandles, id: string): Promise<Held | "busy" | "gone"> {
+async function lockExisting(context: RecordHandles, id: string): Promise<HeldLock | "busy" | "gone"> {
   return mayAct(context) ? context.fence.lockExisting(paths.requestLock(id)) : "busy";
 }
 

@@ -49,12 +49,12 @@ export async function releaseNodes(context: RecordHandles, nodes: readonly HeldN
 /** Never rejects for a lock or a connection that is lost: the node is unlocked with the session, and a sweep frees it. */
 async function releaseNode(context: RecordHandles, node: HeldNode): Promise<void> {
   try {
-    if (node.record.allocatedTo === null) await context.fence.release(node.held);
+    if (node.record.allocatedTo === null) await node.held.release();
     else await node.writeAndRelease({ allocatedTo: null });
   } catch (error) {
     if (!(error instanceof FenceLost) && !(error instanceof TreeError)) throw error;
     context.log.info({ node: node.id, error: messageOf(error) }, "cannot release a node; the sweep will");
-    await context.fence.release(node.held).catch(() => {});
+    await node.held.release().catch(() => {});
   }
 }
 
@@ -101,14 +101,14 @@ export async function resetLost(context: RecordHandles, id: string): Promise<Han
   const request = await lockRequest(context, id, true);
   if (typeof request === "string") return request === "gone" ? "vanished" : request;
   if (request.record.state !== "pending") {
-    await context.fence.release(request.held);
+    await request.held.release();
     return "changed";
   }
   try {
     await Promise.all([...context.view.nodes.byRequest.get(id)].map((node) => takeBack(context, id, node)));
     await request.writeAndRelease({ state: "requested", nodes: [] });
   } catch (error) {
-    await context.fence.release(request.held);
+    await request.held.release();
     throw error;
   }
   context.journal.write({ event: "request.reset", request: id, facts: {} });
@@ -122,7 +122,7 @@ async function takeBack(context: RecordHandles, request: string, id: string): Pr
   const node = await lockNode(context, id);
   if (typeof node === "string") return;
   const { state, allocatedTo } = node.record;
-  if (allocatedTo !== request) return context.fence.release(node.held);
+  if (allocatedTo !== request) return node.held.release();
   const patch = state === "init" ? { state: "deleting" as const, allocatedTo: null } : { allocatedTo: null };
-  await node.writeAndRelease(patch).catch(() => context.fence.release(node.held));
+  await node.writeAndRelease(patch).catch(() => node.held.release());
 }

@@ -65,7 +65,7 @@ export async function handleRequest(
     context.handOversFailed.delete(id);
     if (!(error instanceof FenceLost) && !(error instanceof TreeError)) throw error;
     await releaseNodes(context, nodes);
-    await context.fence.release(request.held).catch(() => {});
+    await request.held.release().catch(() => {});
     // Deleted while it was served: the requestor does not want it any more, and that is no lost race.
     if (!context.view.requests.byId.has(id)) return "vanished";
     context.counters.add("launcher.fence_lost", 1, { kind: "request" });
@@ -232,15 +232,15 @@ export async function handleDecline(
     record.state !== "requested" ||
     (pools.length > 0 && pools.every((pool) => record.declinedBy.includes(pool)))
   ) {
-    await context.fence.release(request.held);
+    await request.held.release();
     return "changed";
   }
   if (pools.length === 0 && !everyoneDeclined(context, record.declinedBy)) {
-    await context.fence.release(request.held);
+    await request.held.release();
     return "busy";
   }
   const state = await decline(context, request, pools).catch(async (error: unknown) => {
-    await context.fence.release(request.held);
+    await request.held.release();
     throw error;
   });
   const facts = { pools, reason, state, ...askedBy(record) };
