@@ -56,7 +56,7 @@ export interface HttpCall<Login> {
 /** A try that failed, for the decision about another one. */
 export interface FailedTry {
   readonly failure: unknown;
-  /** What was sent; undefined: there was no login. */
+  /** What was sent; undefined: nothing was, as without a login, or with too many calls at the rate limit. */
   readonly request: Unsent | undefined;
   /** Undefined: there was none. */
   readonly answer: HttpAnswer | undefined;
@@ -126,22 +126,26 @@ export class HttpCalls<Login, Call extends HttpCall<Login> = HttpCall<Login>> {
     let answer: HttpAnswer | undefined;
     try {
       login = await logIn(signal);
-      request = call.request(login);
+      const ready = call.request(login);
       await limiter?.turn(signal, { first });
+      request = ready;
       // The waits for login and rate limit are over, so the limit is for the exchange alone.
       using limit = deadline(clock, tryMs, () => new Error(`not within ${tryMs} ms`), signal);
       const start = clock.monotonic();
-      let unanswered: Error | undefined;
+      let unanswered: unknown;
+      let value: T;
       try {
         answer = await send({ ...request, signal: limit.signal }, login);
+        value = read(answer, request);
       } catch (error) {
-        unanswered = signal.aborted ? undefined : noAnswer(call, request, error);
-        throw unanswered ?? error;
+        const failure = answer === undefined && !signal.aborted ? noAnswer(call, request, error) : error;
+        // A success that cannot be read is no reply of the API either, but that of a proxy or of a login to a network.
+        if (!signal.aborted && (answer === undefined || answer.status < 300)) unanswered = failure;
+        throw failure;
       } finally {
         const ms = clock.monotonic() - start;
         observe?.({ operation, result: String(answer?.status ?? "none"), ms, error: unanswered });
       }
-      const value = read(answer, request);
       // Lets a rate that overload reduced rise again.
       limiter?.accepted();
       return { value, login, request, answer, failure: undefined };

@@ -1,6 +1,7 @@
+import type { ApiCall } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { Connection, KubeConfigError, KubeError } from "../src/client/index.ts";
+import { Connection, KubeConfigError, KubeError, NoAnswer } from "../src/client/index.ts";
 import { mapError } from "../src/errors.ts";
 
 const answered = (code: number, message: string) =>
@@ -32,8 +33,10 @@ test.each([200, 403])(
       stream: () => Promise.reject(new Error("nothing is watched")),
       close: async () => {},
     };
+    const calls: ApiCall[] = [];
     const connection = new Connection({
       clock,
+      observe: (call) => calls.push(call),
       random: seededRandom(1),
       resolve: async () => access as never,
       connect: () => transport as never,
@@ -47,5 +50,8 @@ test.each([200, 403])(
     );
     for (let step = 0; step < 100; step++) await clock.advance(1_000);
     await failed;
+    // A provider that is being opened shows it at once, while the call is repeated.
+    expect(calls[0]).toMatchObject({ operation: "pods.GET", result: `${status}` });
+    expect(calls[0]?.error).toEqual(status === 200 ? expect.any(NoAnswer) : undefined);
   },
 );

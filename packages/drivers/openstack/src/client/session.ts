@@ -96,7 +96,7 @@ export class Session {
   }
 
   #again(failed: FailedTry): number | null {
-    // A login that failed is not repeated here: the callers try again.
+    // A login that failed, or a full queue at the rate limit, is not repeated here: the callers try again.
     if (failed.request === undefined) return null;
     const { retryMs, overloaded } = safeRetry(failed, this.#clock.now(), this.#random);
     if (overloaded) this.limiter.refused(retryMs ?? 0);

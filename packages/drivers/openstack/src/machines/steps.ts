@@ -35,6 +35,8 @@ export function serverSteps(parts: Parts): ReturnType<typeof machineSteps<Server
     make: (order, _, signal) => makeServer(parts, order, signal),
     stored: (id) => id,
     async *expose({ tag, pool }, server, signal) {
+      // Volumes carry no tag, and their owner is known only while they are attached. A floating IP may fail, so this comes first.
+      for (const { id } of server["os-extended-volumes:volumes_attached"]) evidence.record("volume", id, tag);
       // Whether a floating IP is needed shows only now: nova may have chosen the network.
       const reach = await reachOf(parts, signal);
       const { autoFloatingIp } = pool.own as OpenstackPoolOwn;
@@ -43,9 +45,7 @@ export function serverSteps(parts: Parts): ReturnType<typeof machineSteps<Server
       const target = { pool: poolOfFloatingIps(reach)!, target: natDestinationOf(reach) };
       return floatingIps.ensure(tag, server.id, target, signal);
     },
-    async describe({ tag }, server, { address }, signal) {
-      // Volumes carry no tag, and their owner is known only while they are attached.
-      for (const { id } of server["os-extended-volumes:volumes_attached"]) evidence.record("volume", id, tag);
+    async describe(_, server, { address }, signal) {
       return describeMachine(parts, server, addressesOf(server, await reachOf(parts, signal), address));
     },
     async *first(tag, _, { signal }) {

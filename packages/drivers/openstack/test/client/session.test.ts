@@ -9,7 +9,10 @@ import { resourceOf } from "../../src/client/service.ts";
 type Answer = Partial<HttpAnswer> | "cut off" | "silence";
 
 /** A cloud of one service that answers from a script, and a login that works. */
-function cloud(script: (request: HttpRequest, count: number) => Answer) {
+function cloud(
+  script: (request: HttpRequest, count: number) => Answer,
+  limit = { intervalMs: 0, waiting: 1_000 },
+) {
   const clock = new VirtualClock();
   const requests: HttpRequest[] = [];
   let logins = 0;
@@ -34,7 +37,7 @@ function cloud(script: (request: HttpRequest, count: number) => Answer) {
   });
   const session = new Session({
     keystone: new Keystone({ send, clock, credential }),
-    limiter: new RateLimiter({ clock, intervalMs: 0 }),
+    limiter: new RateLimiter({ clock, ...limit }),
     send,
     clock,
     random: seededRandom(1),
@@ -113,6 +116,16 @@ test("an overloaded service delays all calls, and is asked again at the time tha
   expect(site.clock.monotonic()).toBeGreaterThanOrEqual(2_000);
   expect(site.session.limiter.intervalMs).toBeGreaterThan(0);
   expect(site.requests).toHaveLength(2);
+});
+
+test("a read for which there is no place at the rate limit is refused at once, and not repeated", async () => {
+  const site = cloud(() => ({}), { intervalMs: 60_000, waiting: 1 });
+  await get(site);
+  const second = get(site);
+  await site.session.token(signal);
+  await expect(get(site)).rejects.toMatchObject({ kind: "transient" });
+  expect(site.requests).toHaveLength(1);
+  await driven(site.clock, second);
 });
 
 test("no answer: a read is repeated, a create is not; each try has its deadline", async () => {

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { type Compute, type Server, serverList, serverSchema } from "../../src/api/compute.ts";
 import { ApiError, NoAnswer } from "../../src/client/index.ts";
 import { createServer, serversOf } from "../../src/machines/servers.ts";
+import { serverSteps } from "../../src/machines/steps.ts";
 
 const tag: Tag = { installation: "i", provider: "p", pool: "main", nodeId: "0000000001" };
 const { signal } = new AbortController();
@@ -218,4 +219,20 @@ test("a stored id that is another node's is not touched, and a Python launcher's
   state.server = serverOf("ACTIVE", { metadata: older });
   expect(await servers.existing(tag, { id: "s" }, signal)).toMatchObject({ id: "s" });
   expect(await servers.existing(tag, null, signal)).toBeUndefined();
+});
+
+test("a server's volumes are known as its node's when it is up, also when no address can be found for it then", async () => {
+  const { clock, state, servers, evidence } = nova();
+  state.server = serverOf("ACTIVE", { "os-extended-volumes:volumes_attached": [{ id: "v" }] });
+  const lookups = { networks: () => Promise.reject(new Error("neutron is down")) };
+  const parts = { servers, evidence, lookups, config: { name: "p", launchTimeoutMs: 60_000 }, cloud: {} };
+  const order = { tag, pool: { own: {} } };
+  const { create } = serverSteps(parts as never);
+  const steps = create(order as never, { signal, externalId: "s" });
+  expect(await steps.next()).toMatchObject({ value: { step: "find" } });
+  expect(await steps.next()).toMatchObject({ value: { step: "wait" } });
+  const ended = expect(steps.next()).rejects.toThrow("neutron is down");
+  await clock.advance(10_000);
+  await ended;
+  expect(evidence.tagOf("volume", "v")).toEqual(tag);
 });
