@@ -33,9 +33,10 @@ export function jsonOnly(...names: readonly string[]): readonly Column[] {
   return names.map((key) => ({ heading: key, key }));
 }
 
-/** REST's row of a thing with the values that these columns have instead. */
+/** REST's row of a thing with the values that these columns have instead. Read it by key: what is not instead is inherited. */
 export function present(row: Row, shown: readonly Column[], when: When): Row {
-  const own: Record<string, unknown> = { ...row };
+  // A copy of thirty keys for each of thousands of rows was a tenth of what a list takes.
+  const own: Record<string, unknown> = Object.create(row);
   for (const { key, value } of shown) if (value !== undefined) own[key] = value(row, when);
   return own;
 }
