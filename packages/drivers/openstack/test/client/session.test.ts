@@ -123,7 +123,7 @@ test("a read for which there is no place at the rate limit is refused at once, a
   await get(site);
   const second = get(site);
   await site.session.token(signal);
-  await expect(get(site)).rejects.toMatchObject({ kind: "transient" });
+  await expect(driven(site.clock, get(site))).rejects.toMatchObject({ kind: "transient" });
   expect(site.requests).toHaveLength(1);
   await driven(site.clock, second);
 });
