@@ -6,7 +6,7 @@ import {
   type ProviderConfig,
   providerProblem,
 } from "@nodeyard/driver";
-import { messageOf } from "@nodeyard/runtime";
+import { defined, messageOf } from "@nodeyard/runtime";
 import type { Log } from "@nodeyard/telemetry";
 
 /**
@@ -21,6 +21,7 @@ export function guarded(driver: Driver, log?: Log): Driver {
     contract,
     capabilities,
     config: guardedConfig(driver),
+    ...defined({ log }),
     async open(provider, context) {
       const opened = await driver.open(provider, { ...context, log: log ?? context.log });
       const problem = providerProblem(opened);

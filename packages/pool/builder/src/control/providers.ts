@@ -124,7 +124,8 @@ export class ImageProviders {
     const late = () =>
       new BuilderError("builder.provider_silent", `provider ${name} did not open within ${OPEN_MS} ms`);
     const leave = (tooLate: Provider) => void this.#leave(name, tooLate);
-    const provider = guard(await inTime(clock, OPEN_MS, opening, late, leave), config, { clock, log });
+    const guarded = { clock, log: driver.log ?? log };
+    const provider = guard(await inTime(clock, OPEN_MS, opening, late, leave), config, guarded);
     // It took so long that it is not wanted any more.
     if (this.#closed || this.#wanted.get(name) !== config) return this.#leave(name, provider);
     const store = provider.offers?.images;

@@ -81,7 +81,7 @@ export async function openProvider(
   const late = () => silent(config.name, "open");
   const close = (provider: Provider) => closeQuietly(handles, config.name, provider);
   const opened = await inTime(handles.clock, ANSWER_MS, opening, late, (tooLate) => void close(tooLate));
-  const provider = guard(opened, config, handles, (end) => {
+  const provider = guard(opened, config, { clock: handles.clock, log: driver.log ?? handles.log }, (end) => {
     const { call, result, ms, error } = end;
     handles.counters.time("launcher.provider_call", ms, { provider: config.name, call, result });
     if (result === "aborted" && SILENT.has((error as { readonly code?: unknown } | undefined)?.code))

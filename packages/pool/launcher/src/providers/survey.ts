@@ -177,7 +177,9 @@ export async function listResources(
   );
   using limit = deadline(clock, LIST_MS, () => silent(LIST_MS));
   try {
-    const resources = await guard(provider, config, handles).list(limit.signal);
+    const resources = await guard(provider, config, { clock, log: driver.log ?? handles.log }).list(
+      limit.signal,
+    );
     return { resources, place: provider.place?.() };
   } finally {
     await close(provider);
