@@ -406,13 +406,26 @@ export class KubernetesSite {
 
   async #ready(): Promise<void> {
     await this.until("kube-apiserver", async () => {
+      for (const [program, child] of this.#children)
+        if (!living.has(child)) throw new Error(`${program} has ended: ${this.#lastLines(program)}`);
       if (!existsSync(join(this.folder, "certs/apiserver.crt"))) return false;
       try {
         return (await this.call("GET", "/readyz", "admin-token")).status === 200;
       } catch {
+        // The certificate may have been read while the server wrote it: no later call would be believed with half of it.
+        await this.#agent?.destroy();
+        this.#agent = undefined;
         return false;
       }
     });
+  }
+
+  #lastLines(program: Program): string {
+    return readFileSync(join(this.folder, `${program}.log`), "utf8")
+      .trim()
+      .split("\n")
+      .slice(-3)
+      .join("; ");
   }
 
   #spawn(program: Program): void {
