@@ -67,15 +67,21 @@ function capabilitiesProblem(value: unknown): string | undefined {
 
 /**
  * Why the result of `open` is not a provider, as the end of a sentence; undefined when it is one. Only the presence of methods is
- * checked; the conformance kit checks what they do.
+ * checked; the conformance kit checks what they do. `backing`: of the driver's capabilities.
  */
-export function providerProblem(value: unknown): string | undefined {
+export function providerProblem(
+  value: unknown,
+  { backing = false }: Pick<Capabilities, "backing"> = {},
+): string | undefined {
   if (!isObject(value)) return "is not an object";
   const missing = METHODS.filter((name) => typeof value[name] !== "function");
   if (missing.length > 0) return `has no method ${missing.join(", ")}`;
   if (value.place !== undefined && typeof value.place !== "function")
     return "has a place that is not a method";
-  return value.offers === undefined ? undefined : offersProblem(value.offers);
+  const wrong = value.offers === undefined ? undefined : offersProblem(value.offers);
+  if (wrong !== undefined || !backing || (value.offers as Loose | undefined)?.slots !== undefined)
+    return wrong;
+  return "offers no slots, which capabilities.backing promises";
 }
 
 /** Required methods of each offer. Typed by the contract, so that a new offer must be listed here. */

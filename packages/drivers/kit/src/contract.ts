@@ -18,7 +18,7 @@ export interface Driver<Config extends ProviderConfig = ProviderConfig> {
   readonly contract: 1;
   readonly capabilities: Capabilities;
   readonly config: DriverConfig<Config>;
-  /** Set by what loads the driver: the log of its lines and of its calls, in place of the log of whoever opens a provider. */
+  /** The log of its lines and of its calls; the loader of drivers sets it. Absent: the log of the part that opens a provider. */
   readonly log?: Log;
   /** Connects. May reject with a DriverError: the provider is then left out, and opening is retried with back-off. */
   open(config: Config, context: DriverContext): Promise<Provider>;

@@ -95,7 +95,7 @@ export interface EndedCall {
 const IN_STEPS: ReadonlySet<CallName> = new Set(["create", "remove", "upload", "removeImage"]);
 
 /**
- * The one guard around a driver, for whoever opens a provider: each call ends when its signal aborts, even if the driver ignores that;
+ * The one guard around a driver, put there where a provider is opened: each call ends when its signal aborts, even if the driver ignores that;
  * it rejects with the signal's reason or a DriverError, whatever the driver threw; and it is logged and reported with its time.
  */
 export function guard(

@@ -24,7 +24,7 @@ export function guarded(driver: Driver, log?: Log): Driver {
     ...defined({ log }),
     async open(provider, context) {
       const opened = await driver.open(provider, { ...context, log: log ?? context.log });
-      const problem = providerProblem(opened);
+      const problem = providerProblem(opened, capabilities);
       if (problem === undefined) return opened;
       throw new DriverError("configuration", `driver ${name}: the value that open resolves with ${problem}`);
     },

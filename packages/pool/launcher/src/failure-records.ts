@@ -85,7 +85,7 @@ export class FailureRecords {
   }
 
   /**
-   * Records change gates, whoever wrote them: the gate of an offering is the same in every launcher. A node that comes up, in any launcher
+   * Records of every launcher change gates: the gate of an offering is the same in all of them. A node that comes up, in any launcher
    * and of any provider, shows that launching its labels works.
    */
   #onEvent(event: ViewEvent): void {

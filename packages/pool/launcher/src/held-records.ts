@@ -55,8 +55,8 @@ const requestKind: RecordKind<RequestRecord, RequestPatch> = {
 };
 
 /**
- * A node record for writing; a write that changes what the node takes of a limit changes the ledgers, too. `record` and `version` may be the view's, since the first write
- * checks them.
+ * A node record for writing; a write that changes what the node takes of a limit changes the ledgers, too. `record` and `version` may be
+ * the view's, since the first write checks them.
  */
 export function heldNode(
   context: RecordHandles,

@@ -22,7 +22,7 @@ export interface ConnectionOptions {
   readonly resolve: (signal: AbortSignal) => Promise<Access>;
   /** Makes the connections of a route. Called again when the route changes. */
   readonly connect: (route: Route) => Wire;
-  /** Told of each try under its kind and method, as `pods.GET` (`operationOf`). */
+  /** Called after each try of a call, whose operation is kind and method: `pods.GET`. */
   readonly observe?: (call: ApiCall) => void;
 }
 

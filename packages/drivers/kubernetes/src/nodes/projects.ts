@@ -140,7 +140,7 @@ export class Projects {
       await cluster.connection.get({ path: `/api/v1/namespaces/${project}`, signal });
     } catch (error) {
       if (!(error instanceof KubeError && (error.status === 403 || error.status === 404))) throw error;
-      // Whoever may list pods everywhere gets an empty list of a project that does not exist.
+      // A credential that may list pods everywhere gets an empty list of a project that does not exist.
       if (error.status === 404) throw new DriverError("configuration", `there is no project ${project}`);
     }
     await this.pods(project, signal);

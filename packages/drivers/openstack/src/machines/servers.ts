@@ -82,7 +82,7 @@ export function serversOf({ nova, watch, clock, evidence, closed }: ServerParts)
   });
 }
 
-/** Makes the server of a tag, and returns its id. nova is not told twice: the caller has looked for an existing server first. */
+/** Makes the server of a tag, and returns its id. The caller has looked for an existing server: nova would make a second one. */
 export function createServer(
   {
     servers,

@@ -1,3 +1,4 @@
+import { RecordError } from "@nodeyard/model";
 import { messageOf, NodeyardError } from "@nodeyard/runtime";
 import { z } from "zod";
 import { bearerOf } from "../http/caller.ts";
@@ -107,7 +108,7 @@ const BODY_FAULTS: Readonly<Record<number, string>> = {
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof ApiError) return problem(error.status, error.code, error.message);
   const { code = "", statusCode } = error as { code?: string; statusCode?: number };
-  if (error instanceof NodeyardError) {
+  if (error instanceof NodeyardError || error instanceof RecordError) {
     const status = STATUSES[code] ?? STATUSES[code.slice(0, code.indexOf("."))];
     return status === undefined ? undefined : problem(status, code, error.message);
   }

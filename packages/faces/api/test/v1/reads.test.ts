@@ -221,6 +221,21 @@ describe("what belongs to others", () => {
   });
 });
 
+test("a record that cannot be read is named, and why, and is no internal error", async () => {
+  const { tree } = site.rig;
+  const { path } = await tree.create(`${paths.requests}/200-`, Buffer.from("{"), { sequential: true });
+  const id = path.slice(path.lastIndexOf("/") + 1);
+  const answer = await call(`/v1/explain/request/${id}`);
+  expect(answer.status).toBe(409);
+  expect(JSON.parse(answer.text)).toMatchObject({
+    code: "record.not_json",
+    detail: expect.stringContaining(id),
+  });
+  // It says of no tenant, so that only callers who see all tenants learn of it.
+  expect((await call(`/v1/explain/request/${id}`, "blue")).status).toBe(404);
+  await tree.delete(path);
+});
+
 test("explain says what the command line says", async () => {
   const [{ id }] = (await get<{ items: [{ id: string }] }>("/v1/requests?tenant=blue")).items;
   const story = await get<{ kind: string; id: string }>(`/v1/explain/request/${id}`);

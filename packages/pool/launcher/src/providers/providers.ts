@@ -48,8 +48,8 @@ export type CloudHandles = Pick<
 > & { readonly ages: Pick<AgeClock, "now"> };
 
 /**
- * Opens a provider. Rejects with the driver's error; the caller tries again. All calls of the provider go through the guard. A provider that opens after the deadline is closed. `onFailedTry` is told of
- * requests without an answer, also of those that the driver repeats.
+ * Opens a provider. Rejects with the driver's error; the caller tries again. All calls of the provider go through the guard. A provider that
+ * opens after the deadline is closed. `onFailedTry` is called for requests without an answer, also for those that the driver repeats.
  */
 export async function openProvider(
   driver: Driver,

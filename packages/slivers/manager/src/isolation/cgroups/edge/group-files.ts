@@ -31,7 +31,7 @@ export async function put(file: string, value: string): Promise<void> {
 const READS = 64;
 let reads = 0;
 
-async function inTime<T>(readNow: () => T): Promise<T | undefined> {
+async function lookedUp<T>(readNow: () => T): Promise<T | undefined> {
   if (++reads % READS === 0) await turn();
   try {
     return readNow();
@@ -42,12 +42,12 @@ async function inTime<T>(readNow: () => T): Promise<T | undefined> {
 
 /** A file of the kernel's (of control groups, of interfaces), not of a disk. Undefined when there is no such file. */
 export function read(file: string): Promise<string | undefined> {
-  return inTime(() => readFileSync(file, "utf8"));
+  return lookedUp(() => readFileSync(file, "utf8"));
 }
 
 /** The groups directly below. */
 export async function folders(path: string): Promise<string[]> {
-  const entries = (await inTime(() => readdirSync(path, { withFileTypes: true }))) ?? [];
+  const entries = (await lookedUp(() => readdirSync(path, { withFileTypes: true }))) ?? [];
   return entries.filter((one) => one.isDirectory()).map(({ name }) => name);
 }
 

@@ -117,7 +117,8 @@ export class SliverFolders {
     if (found !== undefined && known?.file === file) return known.mark;
     const text = await readFile(path, "utf8").catch(() => undefined);
     const read = text === undefined ? undefined : readMark(text);
-    if (found === undefined) this.#known.delete(mark);
+    // A file that could not be read now, for want of descriptors, is read at the next look.
+    if (found === undefined || text === undefined) this.#known.delete(mark);
     else this.#known.set(mark, { file, mark: read });
     return read;
   }
