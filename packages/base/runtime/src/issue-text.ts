@@ -1,3 +1,5 @@
+import { choices } from "./words.ts";
+
 /**
  * A problem that a schema of zod found; the members that a kind of problem has beside place and message are read when they are there.
  * By its shape, so that this package needs no zod.
@@ -36,16 +38,23 @@ const TYPES: Readonly<Record<string, string>> = {
 /**
  * One line for a problem: its place in `root`, the value there, and what the value must be, as
  * `capacity.cpu: is 99, but must be at most 64`. `where`: what `root` is, before the place. Of a string that is too long or of a wrong
- * kind, and of lists and objects, only the size or kind is said: they may be secret. `secret`: no string is quoted.
+ * kind, and of lists and objects, only the size or kind is said: they may be secret. `secret`: no string is quoted. `fields`: those of `root`,
+ * of which the most similar one is named for one that is unknown.
  */
 export function issueText(
   issue: SchemaIssue & Details,
   root: unknown,
-  { where, secret = false }: { readonly where?: string; readonly secret?: boolean } = {},
+  {
+    where,
+    secret = false,
+    fields = [],
+  }: { readonly where?: string; readonly secret?: boolean; readonly fields?: readonly string[] } = {},
 ): string {
   const place = [...(where === undefined ? [] : [where]), ...issue.path.map(String)].join(".");
   const value = valueAt(root, issue.path);
-  return `${place || "the whole"}: ${sentence(issue, value, secret)}`;
+  const [unknown] = issue.code === "unrecognized_keys" && issue.path.length === 0 ? (issue.keys ?? []) : [];
+  const hint = unknown === undefined || fields.length === 0 ? "" : `; ${choices(unknown, fields)}`;
+  return `${place || "the whole"}: ${sentence(issue, value, secret)}${hint}`;
 }
 
 function sentence(issue: SchemaIssue & Details, value: unknown, secret: boolean): string {

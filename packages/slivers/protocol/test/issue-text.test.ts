@@ -41,6 +41,12 @@ test.each([
   [[], "the whole: is a list, but must be an object"],
 ])("%j: %s", (value, text) => expect(textOf(value)).toBe(text));
 
+test("an unknown field brings the most similar one, where the fields are known", () => {
+  expect(textOf({ cpus: 1 }, { fields: ["cpu", "name"] })).toBe(
+    'the whole: has unknown fields: "cpus"; remove them; did you mean cpu? known: cpu, name',
+  );
+});
+
 test("the place begins with what the value is, and a secret string is not quoted", () => {
   expect(textOf({ cpu: 99 }, { where: "body" })).toBe("body.cpu: is 99, but must be at most 64");
   expect(textOf({ name: "A" }, { secret: true })).toBe("name: is a string, but must match /^[a-z]+$/");

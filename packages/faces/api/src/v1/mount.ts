@@ -265,7 +265,8 @@ function checked(where: string, schema: z.ZodType | undefined, value: unknown): 
   if (schema === undefined) return undefined;
   const { success, data, error } = schema.safeParse(value);
   if (success) return data;
-  const issues = error.issues.map((issue) => issueText(issue, value, { where }));
+  const fields = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+  const issues = error.issues.map((issue) => issueText(issue, value, { where, fields }));
   throw new ApiError(400, "api.bad_request", `${issues.slice(0, 5).join("; ")}; see ${V1}/openapi.json`);
 }
 
