@@ -34,7 +34,7 @@ Applies small faults to the product, one at a time, and reports which of them th
   --limit SECONDS   for one seed or test file, at most (default 180): a run that takes longer catches nothing
   --state FILE      state of each mutant (default docs/reference/mutants.json or generated-mutants.json)
   --keep            write the results to the state and, for the default one, to docs/reference/simulation.md
-  --list            name all mutants and what catches them, and run nothing
+  --list            name all mutants and what catches them (with --generated: how many of each file, and which survive), and run nothing
   --json            one line of JSON at the end, none before
 
 Exit code 0: 90 % or more of all mutants that were tried to the end are caught, and no mutant that was caught before survived; 1: otherwise,
@@ -153,8 +153,9 @@ async function generated(): Promise<void> {
   const options = {
     files: values.file,
     state: values.state ?? GENERATED,
+    list: values.list,
     again: values.new,
-    keep: values.keep,
+    keep: values.keep && !values.list,
     seeds: number(values.seeds ?? "4"),
     workers: Math.max(1, number(values.workers)),
     limitMs,

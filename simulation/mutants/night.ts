@@ -20,6 +20,8 @@ export interface NightOptions {
   readonly files: readonly string[];
   /** The results, and beside them, with the ending `.md`, the page. */
   readonly state: string;
+  /** Nothing is run: what is known of each file is printed. */
+  readonly list: boolean;
   /** Survivors are tried again. */
   readonly again: boolean;
   readonly keep: boolean;
@@ -44,7 +46,8 @@ export async function runNight(options: NightOptions, baseline: Baseline): Promi
     const known = state[at];
     const verdicts = [...(known?.hash === hash ? known.verdicts : ".".repeat(names.length))];
     const left = [...names.keys()].filter(
-      (index) => verdicts[index] === "." || (options.again && verdicts[index] === "-"),
+      (index) =>
+        !options.list && (verdicts[index] === "." || (options.again && verdicts[index] === "-")),
     );
     const work = async () => {
       for (let index = left.shift(); index !== undefined; index = left.shift()) {
@@ -59,7 +62,9 @@ export async function runNight(options: NightOptions, baseline: Baseline): Promi
     state[at] = { hash, verdicts: verdicts.join("") };
     if (options.keep) keep(state, options.state);
     const lives = names.filter((_, index) => verdicts[index] === "-");
-    console.log(`${at}: ${names.length} mutants, ${lives.length} survive`);
+    const open = verdicts.filter((verdict) => verdict === ".").length;
+    const untried = open === 0 ? "" : `, ${open} not tried`;
+    console.log(`${at}: ${names.length} mutants, ${lives.length} survive${untried}`);
     for (const name of lives) console.log(`  ${name}`);
   }
 
