@@ -1,5 +1,5 @@
 import type { Capabilities, Driver, Provider } from "./contract.ts";
-import type { Handover, Offers, SlotOffer } from "./offers.ts";
+import type { Handover, Offers, SlotRules } from "./offers.ts";
 
 /** Number of the contract that this version of the package describes. A change that breaks drivers increases it. */
 export const CONTRACT: Driver["contract"] = 1;
@@ -49,17 +49,20 @@ export function driverProblem(value: unknown): string | undefined {
   if (!isObject(config) || typeof config.load !== "function") return "has no config.load";
   if (!isObject(config.schema) || typeof config.schema.safeParse !== "function")
     return "has no config.schema; make config with driverConfig() of @nodeyard/driver";
+  const missing = SLOT_RULES.find((rule) => value.slots !== undefined && !hasMethod(value.slots, rule));
+  if (missing !== undefined) return `has slots without a method ${missing}`;
   return capabilitiesProblem(value.capabilities);
 }
+
+const SLOT_RULES: readonly (keyof SlotRules)[] = ["of", "need"];
 
 function capabilitiesProblem(value: unknown): string | undefined {
   if (!isObject(value)) return "declares no capabilities";
   const missing = Object.keys(CAPABILITIES).find((name) => typeof value[name] !== "boolean");
   if (missing !== undefined) return `must declare capabilities.${missing} as true or false`;
-  const { launches, inventory, probes } = value;
-  for (const name of ["local", "backing"])
-    if (value[name] !== undefined && typeof value[name] !== "boolean")
-      return `must declare capabilities.${name} as true or false, or leave it out`;
+  const { launches, inventory, probes, local } = value;
+  if (local !== undefined && typeof local !== "boolean")
+    return "must declare capabilities.local as true or false, or leave it out";
   if (!launches && !inventory) return "declares neither launches nor inventory, so it has nothing to offer";
   if (probes && !inventory) return "declares probes without inventory, and nothing else is ever probed";
   return undefined;
@@ -67,21 +70,15 @@ function capabilitiesProblem(value: unknown): string | undefined {
 
 /**
  * Why the result of `open` is not a provider, as the end of a sentence; undefined when it is one. Only the presence of methods is
- * checked; the conformance kit checks what they do. `backing`: of the driver's capabilities.
+ * checked; the conformance kit checks what they do.
  */
-export function providerProblem(
-  value: unknown,
-  { backing = false }: Pick<Capabilities, "backing"> = {},
-): string | undefined {
+export function providerProblem(value: unknown): string | undefined {
   if (!isObject(value)) return "is not an object";
   const missing = METHODS.filter((name) => typeof value[name] !== "function");
   if (missing.length > 0) return `has no method ${missing.join(", ")}`;
   if (value.place !== undefined && typeof value.place !== "function")
     return "has a place that is not a method";
-  const wrong = value.offers === undefined ? undefined : offersProblem(value.offers);
-  if (wrong !== undefined || !backing || (value.offers as Loose | undefined)?.slots !== undefined)
-    return wrong;
-  return "offers no slots, which capabilities.backing promises";
+  return value.offers === undefined ? undefined : offersProblem(value.offers);
 }
 
 /** Required methods of each offer. Typed by the contract, so that a new offer must be listed here. */
@@ -92,7 +89,7 @@ const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
   console: ["read"],
   images: ["upload", "remove"],
   handover: ["ready"],
-  slots: ["of"],
+  slots: ["compare"],
   pace: ["now"],
   slivers: ["machines"],
 };
@@ -100,7 +97,6 @@ const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
 /** Optional methods of an offer. */
 const OPTIONAL: Readonly<Partial<Record<keyof Offers, readonly string[]>>> = {
   handover: ["access", "reconcile"] satisfies (keyof Handover)[],
-  slots: ["compare"] satisfies (keyof SlotOffer)[],
 };
 
 function offersProblem(offers: unknown): string | undefined {
@@ -108,7 +104,7 @@ function offersProblem(offers: unknown): string | undefined {
   for (const [name, methods] of Object.entries(OFFERS)) {
     const offer = offers[name];
     if (offer === undefined) continue;
-    const missing = methods.find((method) => !isObject(offer) || typeof offer[method] !== "function");
+    const missing = methods.find((method) => !hasMethod(offer, method));
     if (missing !== undefined) return `offers ${name} without a method ${missing}`;
     if (!isObject(offer)) return `offers ${name} that are not an object`;
     const wrong = OPTIONAL[name as keyof Offers]?.find(
@@ -117,6 +113,10 @@ function offersProblem(offers: unknown): string | undefined {
     if (wrong !== undefined) return `offers ${name} whose ${wrong} is not a method`;
   }
   return undefined;
+}
+
+function hasMethod(value: unknown, name: string): boolean {
+  return isObject(value) && typeof value[name] === "function";
 }
 
 function isObject(value: unknown): value is Loose {

@@ -1,7 +1,7 @@
 import type { Clock, Random } from "@nodeyard/runtime";
 import type { Connection, LabelConfig, PoolConfig, ProviderConfig } from "./config/compiled.ts";
 import type { DriverConfig } from "./config/driver-config.ts";
-import type { NodeUse, Offers } from "./offers.ts";
+import type { NodeUse, Offers, SlotRules } from "./offers.ts";
 import type { Place } from "./place.ts";
 import type { Resources } from "./resources.ts";
 import type { Step, StepContext } from "./run-steps.ts";
@@ -18,6 +18,11 @@ export interface Driver<Config extends ProviderConfig = ProviderConfig> {
   readonly contract: 1;
   readonly capabilities: Capabilities;
   readonly config: DriverConfig<Config>;
+  /**
+   * For drivers whose nodes are slots on nodes of other providers. The launcher obtains those, gives each node a slot before `create`,
+   * and frees the slot after `remove`. Absent: its nodes are machines of its own.
+   */
+  readonly slots?: SlotRules;
   /** The log of its lines and of its calls; the loader of drivers sets it. Absent: the log of the part that opens a provider. */
   readonly log?: Log;
   /** Connects. May reject with a DriverError: the provider is then left out, and opening is retried with back-off. */
@@ -39,11 +44,6 @@ export interface Capabilities {
    * false.
    */
   readonly local?: boolean;
-  /**
-   * Its nodes are slots on nodes of other providers (`offers.slots`). The launcher obtains those, gives each node a slot before `create`,
-   * and frees the slot after `remove`. Default false: its nodes are machines of its own.
-   */
-  readonly backing?: boolean;
 }
 
 /** The handles of a driver. In a simulation all of them are simulated. */
@@ -64,7 +64,7 @@ export interface DriverContext {
   readonly evidence?: Evidence;
   /** Folder for files that outlive the process; absent: there is none. */
   readonly stateFolder?: string;
-  /** The backing nodes, for drivers with `capabilities.backing` only. */
+  /** The backing nodes of the provider. Absent: it is not a launcher that opens the provider. */
   readonly backings?: Backings;
   /**
    * Reports a fact that explains how jobs on a machine fared, when the driver learns it: "the cloud takes it back". Users of slots on the
@@ -182,7 +182,7 @@ export interface CreateOrder {
   readonly request: RequestFacts;
   /** Number of the attempt, from 1. */
   readonly attempt: number;
-  /** The slot of the node, with `capabilities.backing`. */
+  /** The slot of the node, for drivers with `slots`. */
   readonly slot?: GivenSlot;
   /** W3C `traceparent` of this launch, if it is traced: for programs on the machine that send spans themselves. */
   readonly traceparent?: string;

@@ -171,12 +171,7 @@ function aroundOffers(
       },
     }),
     ...(slots && {
-      slots: {
-        of: (label) => slots.of(label),
-        ...(slots.compare && {
-          compare: (signal) => wrap.run("compare", signal, (own) => slots.compare!(own)),
-        }),
-      },
+      slots: { compare: (signal) => wrap.run("compare", signal, (own) => slots.compare(own)) },
     }),
     ...(slivers && {
       slivers: { machines: (signal) => wrap.run("machines", signal, (own) => slivers.machines(own)) },

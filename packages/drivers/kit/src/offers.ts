@@ -84,15 +84,20 @@ export interface SliverMachine {
   }[];
 }
 
-/** How nodes of other providers are divided into slots. Required with `capabilities.backing`. */
-export interface SlotOffer {
-  /** No I/O. */
+/** How nodes of other providers are divided into slots. The label alone decides, so no provider has to be open. */
+export interface SlotRules {
   of(label: LabelConfig): SlotSettings;
+  /** As `need` of a provider. Throws "configuration" for a label that can never be served. */
+  need(label: LabelConfig): Resources;
+}
+
+/** The content of slots, where it can outlive them. */
+export interface SlotOffer {
   /**
    * Removes from backing nodes what belongs to slots without a node. One launcher at a time calls it: when it starts to manage
    * the provider, about every minute, and when a node ended without freeing its slot.
    */
-  compare?(signal: AbortSignal): Promise<void>;
+  compare(signal: AbortSignal): Promise<void>;
 }
 
 /** How the slots of one label are made from backing nodes. Times are milliseconds. */

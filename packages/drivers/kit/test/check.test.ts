@@ -44,10 +44,6 @@ test("a provider has ten methods, and each that it lacks is named", () => {
   expect(providerProblem(whole)).toBeUndefined();
   expect(providerProblem({ ...whole, find: undefined, close: 1 })).toBe("has no method find, close");
   expect(providerProblem(null)).toBe("is not an object");
-  expect(providerProblem(whole, { backing: true })).toBe(
-    "offers no slots, which capabilities.backing promises",
-  );
-  expect(providerProblem({ ...whole, offers: { slots: { of() {} } } }, { backing: true })).toBeUndefined();
 });
 
 test("what a provider offers beyond machines is complete", () => {

@@ -1,6 +1,6 @@
 import { type Driver, DriverError, provide } from "@nodeyard/driver";
 import { type MetastaticProvider, metastaticConfig } from "./config.ts";
-import { SlotProvider } from "./provider.ts";
+import { SlotProvider, slotRules } from "./provider.ts";
 import { type SliverAccess, SlotSlivers } from "./slot-slivers.ts";
 
 /**
@@ -13,7 +13,8 @@ export function createMetastaticDriver(
   return {
     name: "metastatic",
     contract: 1,
-    capabilities: { launches: true, inventory: false, probes: false, tags: false, backing: true },
+    capabilities: { launches: true, inventory: false, probes: false, tags: false },
+    slots: slotRules,
     config: metastaticConfig,
     async open(config, context) {
       const { backings, installation, clock, random, stateFolder } = context;

@@ -12,6 +12,7 @@ import {
   type ProviderMethods,
   type Resource,
   type Resources,
+  type SlotRules,
   type Step,
   type StepContext,
   type Tag,
@@ -50,7 +51,7 @@ export class SlotProvider implements ProviderMethods {
     this.#backings = context.backings;
     this.#slivers = slivers;
     this.offers = {
-      slots: { of: settingsOf, compare: (signal) => this.#compare(signal) },
+      slots: { compare: (signal) => this.#compare(signal) },
       console: { read: ({ nodeId }, { signal }) => this.#console(nodeId, signal) },
       handover: { ready: (tag, { signal }) => this.#recall(tag.nodeId, signal) },
     };
@@ -111,11 +112,8 @@ export class SlotProvider implements ProviderMethods {
     return {};
   }
 
-  /** Throws "configuration" for a label that can never be served. */
   async need(label: LabelConfig): Promise<Resources> {
-    const { slots, sliver } = (label as MetastaticLabel).own;
-    if (slots >= 1) return slotResources(sliver);
-    throw new DriverError("configuration", `label ${label.name} has no slots (max-parallel-jobs)`);
+    return slotRules.need(label);
   }
 
   async close(): Promise<void> {
@@ -247,13 +245,20 @@ export class SlotProvider implements ProviderMethods {
   }
 }
 
-/** How a label is cut into slots, for the launcher. */
-function settingsOf(label: LabelConfig): ReturnType<NonNullable<Offers["slots"]>["of"]> {
-  const { sliver, ...settings } = (label as MetastaticLabel).own;
-  if (sliver === undefined) return settings;
-  // The sliver may exist from the moment of the claim.
-  return { ...settings, notes: { isolation: "sliver", ...(sliver.lends && { lend: "idle" }) } };
-}
+/** How a label is cut into slots. */
+export const slotRules: SlotRules = {
+  of(label) {
+    const { sliver, ...settings } = (label as MetastaticLabel).own;
+    if (sliver === undefined) return settings;
+    // The sliver may exist from the moment of the claim.
+    return { ...settings, notes: { isolation: "sliver", ...(sliver.lends && { lend: "idle" }) } };
+  },
+  need(label) {
+    const { slots, sliver } = (label as MetastaticLabel).own;
+    if (slots >= 1) return slotResources(sliver);
+    throw new DriverError("configuration", `label ${label.name} has no slots (max-parallel-jobs)`);
+  },
+};
 
 /**
  * Amounts of a slot: one instance, because the machine counts for its own provider (docs/contract/drivers.md, "Metastatic records"). A

@@ -15,16 +15,16 @@ import type { Log } from "@nodeyard/telemetry";
  * `open` itself rejects with what the driver throws.
  */
 export function guarded(driver: Driver, log?: Log): Driver {
-  const { name, contract, capabilities } = driver;
+  const { name, contract, capabilities, slots } = driver;
   return {
     name,
     contract,
     capabilities,
     config: guardedConfig(driver),
-    ...defined({ log }),
+    ...defined({ slots, log }),
     async open(provider, context) {
       const opened = await driver.open(provider, { ...context, log: log ?? context.log });
-      const problem = providerProblem(opened, capabilities);
+      const problem = providerProblem(opened);
       if (problem === undefined) return opened;
       throw new DriverError("configuration", `driver ${name}: the value that open resolves with ${problem}`);
     },

@@ -5,11 +5,12 @@ import type {
   Machine,
   Provider,
   ProviderConfig,
+  SlotRules,
   Step,
   StepContext,
   Tag,
 } from "@nodeyard/driver";
-import { sleep } from "@nodeyard/runtime";
+import { defined, sleep } from "@nodeyard/runtime";
 import type { Experience, Place } from "./experience.ts";
 
 /** For a step beyond the time it is to take, milliseconds. */
@@ -17,12 +18,12 @@ const GRACE_MS = 60_000;
 
 /**
  * A driver whose machines exist only in memory, with recorded durations. `real`: the installed driver. A driver that launches nothing
- * (static) is used as it is, with hosts that answer. The real driver decides how backing nodes are cut into slots. Launches never
+ * (static) is used as it is, with hosts that answer. How backing nodes are cut into slots is the real driver's. Launches never
  * fail, so requests wait for nothing but limits and launches.
  */
 export function playedDriver(name: string, real: Driver | undefined, experience: Experience): Driver {
   if (real?.capabilities.launches === false) return real;
-  const isBacked = real?.capabilities.backing === true;
+  const slots = real?.slots;
   return {
     name,
     contract: 1,
@@ -32,29 +33,24 @@ export function playedDriver(name: string, real: Driver | undefined, experience:
       probes: false,
       // Nobody else has machines in this cloud, so nothing is listed, swept or counted as foreign.
       tags: false,
-      ...(isBacked ? { backing: true } : {}),
     },
+    ...defined({ slots }),
     // Only `open` is called of it.
     config: real?.config as Driver["config"],
-    async open(config, context) {
-      const inner = isBacked ? await real.open(config, { ...context, purpose: "look" }) : undefined;
-      return playedProvider(config, context, experience, inner);
-    },
+    open: async (config, context) => playedProvider(config, context, experience, slots),
   };
 }
 
-/** The machines of one provider. `inner`: the real provider, where its nodes are slots. */
+/** The machines of one provider, or its slots. */
 function playedProvider(
   config: ProviderConfig,
   { clock }: DriverContext,
   experience: Experience,
-  inner: Provider | undefined,
+  slots: SlotRules | undefined,
 ): Provider {
   // By node id. Nodes without an entry were never begun here, so there is nothing to delete.
   const made = new Map<string, Place>();
-  const slots = inner?.offers?.slots;
   return {
-    offers: slots === undefined ? {} : { slots: { of: (label) => slots.of(label) } },
     async *create(
       { tag, pool, label, slot }: CreateOrder,
       { signal }: StepContext,
@@ -80,8 +76,8 @@ function playedProvider(
     removeResource: async () => {},
     // The recorded quota is taken as the cloud's limit; nobody else uses it.
     quota: async () => experience.quotaOf(config.name),
-    async need(label, signal) {
-      if (inner !== undefined) return inner.need(label, signal);
+    async need(label) {
+      if (slots !== undefined) return slots.need(label);
       const known = experience.needOf(config.name, label.name);
       if (known === undefined)
         experience.assumed.add(
@@ -91,6 +87,6 @@ function playedProvider(
     },
     inventory: () => [],
     probe: async () => ({ alive: true, machine: { externalId: "", interfaceIp: null } }),
-    close: async () => inner?.close(),
+    close: async () => {},
   };
 }

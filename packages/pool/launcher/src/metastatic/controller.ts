@@ -266,7 +266,7 @@ export class BackingController {
   /** Has the driver compare slivers with claims, in the background and one comparison at a time: a machine that hangs delays nothing else. */
   #compareMachines(): void {
     const { slots } = this.#open.provider.offers ?? {};
-    if (slots?.compare === undefined || this.#comparing !== undefined || this.#closed) return;
+    if (slots === undefined || this.#comparing !== undefined || this.#closed) return;
     const stop = new AbortController();
     this.#comparing = stop;
     const late = () => new DriverError("timeout", `not compared within ${COMPARE_MS} ms`);

@@ -66,7 +66,7 @@ export async function attemptLaunch(
     // The slot of the plan is for the first attempt. A failed attempt has freed it, so a later one waits for a slot.
     const slot = attempt === 1 ? launch.slot : undefined;
     const create = (step: StepContext) =>
-      provider.offers?.slots === undefined
+      pool.open.driver.slots === undefined
         ? provider.create(order, step)
         : createInSlot(context, pool.open, node, order, step, slot);
     const machine = await runSteps(create, {

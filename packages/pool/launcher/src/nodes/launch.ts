@@ -117,11 +117,11 @@ async function begun(
   permitted: boolean,
   signal: AbortSignal,
 ): Promise<Permit | LaunchRefused> {
-  const { config, provider } = pool.open;
+  const { config, driver } = pool.open;
   const type = typeOf(pool.open, label);
   const offering = { provider: config.name, az: node.record.az, type };
   // A slot costs no machine; what its backing node costs is counted where that is launched.
-  const counted = provider.offers?.slots === undefined;
+  const counted = driver.slots === undefined;
   const wanted = { offering, label: label.name, request: request.id, node: node.id, again, counted };
   try {
     return await context.launches.begin({ ...wanted, limitMs: config.launchTimeoutMs }, permitted, signal);

@@ -24,7 +24,7 @@ export async function removeMachine(
 ): Promise<void> {
   const tag = tagOf(context, node);
   const remove = (step: StepContext) =>
-    open.provider.offers?.slots === undefined
+    open.driver.slots === undefined
       ? open.provider.remove(tag, step)
       : removeFromSlot(context, open, node, tag, step);
   const late = () => new DriverError("timeout", `node ${node.id}: not deleted within ${ATTEMPT_MS} ms`);

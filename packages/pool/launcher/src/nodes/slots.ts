@@ -47,9 +47,9 @@ export async function* createInSlot(
   step: StepContext,
   planned: PlannedSlot | undefined,
 ): AsyncGenerator<Step, Machine, void> {
-  const { config, provider } = open;
+  const { config, driver, provider } = open;
   const { label, pool, request } = order;
-  const notes = provider.offers?.slots?.of(label).notes;
+  const notes = driver.slots?.of(label).notes;
   // Of an attempt that was cut off.
   if (context.view.slots.claimsOf(node.id).length > 0)
     yield* removeFromSlot(context, open, node, order.tag, step);

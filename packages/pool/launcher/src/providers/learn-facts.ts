@@ -70,8 +70,7 @@ export async function learnFacts(
  * How the labels of a provider are cut into slots; of several pools with one label the first counts (docs/contract/drivers.md, "Giving
  * backing nodes back"). Undefined: its nodes are no slots.
  */
-export function slotSettingsOf({ config, provider }: OpenProvider): LocalProvider["slots"] {
-  const { slots } = provider.offers ?? {};
+export function slotSettingsOf({ config, driver: { slots } }: OpenProvider): LocalProvider["slots"] {
   if (slots === undefined) return undefined;
   const settings = new Map<string, SlotSettings>();
   for (const pool of config.pools)

@@ -75,8 +75,8 @@ export async function openProvider(
     remark: ({ installation, nodeId }, text, leaves = false) => {
       if (installation === handles.installation) void takeRemark(handles, nodeId, text, leaves);
     },
+    backings: backingsOf(handles, config.name),
     ...defined({ evidence: handles.evidence, stateFolder: handles.stateFolder }),
-    ...(driver.capabilities.backing && { backings: backingsOf(handles, config.name) }),
   });
   const late = () => silent(config.name, "open");
   const close = (provider: Provider) => closeQuietly(handles, config.name, provider);

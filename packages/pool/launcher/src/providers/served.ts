@@ -231,14 +231,14 @@ export function begin(
 
 /** Looks after the backing nodes of a provider, where its nodes are slots of some. */
 export function beginBackings(context: ProviderHandles, served: Served, open: OpenProvider): void {
-  if (open.provider.offers?.slots === undefined) return;
+  if (open.driver.slots === undefined) return;
   served.backings = new BackingController(context, open);
   served.backings.start();
 }
 
 /** Whether Python and Nodeyard launchers must not serve a provider of this driver together: its nodes are slots of existing machines. */
-export function isExclusive({ capabilities }: Pick<Driver, "capabilities">): boolean {
-  return capabilities.inventory || capabilities.backing === true;
+export function isExclusive({ capabilities, slots }: Driver): boolean {
+  return capabilities.inventory || slots !== undefined;
 }
 
 /**

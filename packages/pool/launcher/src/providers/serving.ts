@@ -125,8 +125,7 @@ export class Serving {
   /** What an hour of a node of the label costs in a pool, by its key; undefined: that is not known. */
   price(pool: string, label: string): Price | undefined {
     const { open, name } = this.pools.get(pool) ?? {};
-    const { config, provider } = open ?? {};
-    const slots = provider?.offers?.slots;
+    const { config, driver: { slots } = {} } = open ?? {};
     if (slots === undefined)
       return this.#served
         .get(config?.name ?? "")
