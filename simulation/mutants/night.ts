@@ -46,8 +46,7 @@ export async function runNight(options: NightOptions, baseline: Baseline): Promi
     const known = state[at];
     const verdicts = [...(known?.hash === hash ? known.verdicts : ".".repeat(names.length))];
     const left = [...names.keys()].filter(
-      (index) =>
-        !options.list && (verdicts[index] === "." || (options.again && verdicts[index] === "-")),
+      (index) => !options.list && (verdicts[index] === "." || (options.again && verdicts[index] === "-")),
     );
     const work = async () => {
       for (let index = left.shift(); index !== undefined; index = left.shift()) {
