@@ -23,7 +23,7 @@ import { SliverMachines } from "./providers/machines.ts";
 import { Serving } from "./providers/serving.ts";
 import { Tasks } from "./tasks.ts";
 import { Timings } from "./timings.ts";
-import { traceEvents, traceparentFor } from "./trace-events.ts";
+import { TracedJournal, traceparentFor } from "./trace-events.ts";
 
 /** All parts of a launcher. */
 export type Parts = ReturnType<typeof assemble>;
@@ -52,7 +52,7 @@ export function assemble(
     clock,
     random,
     log,
-    journal: trace === undefined ? lines : traceEvents(lines, view, () => ages.now(), trace),
+    journal: trace === undefined ? lines : new TracedJournal(lines, view, () => ages.now(), trace),
     counters,
     live: new Live(clock),
     ages,

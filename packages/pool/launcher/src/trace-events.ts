@@ -1,5 +1,5 @@
 import type { NodeRecord, RequestRecord } from "@nodeyard/model";
-import { type Span, spanId, traceparentOf } from "@nodeyard/runtime";
+import { defined, type Span, spanId, traceparentOf } from "@nodeyard/runtime";
 import type { Journal, JournalEvent } from "@nodeyard/telemetry";
 import type { View } from "@nodeyard/view";
 
@@ -13,7 +13,6 @@ interface Traced {
   /** 16 hex digits, the id of the request's own span, which is the parent of all others. */
   readonly span: string;
   readonly created: number;
-  readonly accepted: number;
   readonly attributes: Span["attributes"];
 }
 
@@ -40,118 +39,111 @@ interface StepFacts {
  * and the launch of each node, and in that the driver's steps. The ids are made of the request's id and age, so that all launchers that
  * work on a request make spans of one trace.
  */
-export function traceEvents(
-  journal: Journal,
-  { requests }: Pick<View, "requests">,
-  now: () => number,
-  emit: (span: Span) => void,
-): Journal {
-  // Requests between acceptance and their end. A request that another launcher accepted is not here, and its events make no spans.
-  const taken = new Map<string, Traced>();
-  // By node id, between the creation of the record and the end of the launch.
-  const launches = new Map<string, Launched>();
+export class TracedJournal implements Journal {
+  readonly #journal: Journal;
+  readonly #requests: View["requests"];
+  readonly #now: () => number;
+  readonly #emit: (span: Span) => void;
+  /** Requests between acceptance and their end. A request that another launcher accepted is not here, and its events make no spans. */
+  readonly #taken = new Map<string, Traced>();
+  /** By node id, between the creation of the record and the end of the launch. */
+  readonly #launches = new Map<string, Launched>();
 
-  // Called again after the request was put back: the second wait is a span of its own, and the request's span is the same.
-  const accept = (id: string, facts: JournalEvent["facts"]) => {
-    const record = requests.byId.get(id)?.record;
-    const accepted = now();
+  /** `now`: tree time, milliseconds. */
+  constructor(
+    journal: Journal,
+    { requests }: Pick<View, "requests">,
+    now: () => number,
+    emit: (span: Span) => void,
+  ) {
+    this.#journal = journal;
+    this.#requests = requests;
+    this.#now = now;
+    this.#emit = emit;
+  }
+
+  write(written: JournalEvent): void {
+    this.#journal.write(written);
+    const { event, request, node, facts, record } = written;
+    if (event === "request.accepted") this.#accept(request!, facts);
+    else if (event === "request.fulfilled") this.#end(request!);
+    else if (event === "request.lost" || (event === "request.declined" && facts.state === "failed"))
+      this.#end(request!, String(facts.reason ?? facts.error));
+    else if (event === "node.created") this.#beginLaunch(node!, String(facts.request));
+    else if (event === "node.step") this.#step(node!, facts as unknown as StepFacts);
+    else if (event === "node.ready") this.#endLaunch(node!, record);
+    else if (event === "node.failed" || event === "node.given-up")
+      this.#endLaunch(node!, record, String(facts.why ?? facts.error));
+  }
+
+  /** Called again after the request was put back: the second wait is a span of its own, and the request's span is the same. */
+  #accept(id: string, facts: JournalEvent["facts"]): void {
+    const record = this.#requests.byId.get(id)?.record;
+    const accepted = this.#now();
     const created = record?.createdTime == null ? accepted : createdAt(record.createdTime);
     const trace = traceOf(id, created);
     const { provider, pool, labels, nodes } = facts as { readonly [key: string]: string };
     const attributes = { request: id, provider, pool, labels: String(labels), nodes: Number(nodes) };
     const asked = { ...attributes, requestor: record?.requestor ?? "", event_id: record?.eventId ?? "" };
-    const one = { trace, span: spanId(16, id, created), created, accepted, attributes: asked };
-    keep(taken, id, one);
-    const span = spanId(16, id, "waits", accepted);
-    emit({
-      trace,
-      id: span,
-      parent: one.span,
-      name: "wait for a pool",
-      start: created,
-      end: accepted,
-      attributes,
-    });
-  };
+    const span = spanId(16, id, created);
+    keep(this.#taken, id, { trace, span, created, attributes: asked });
+    const wait = { trace, id: spanId(16, id, "waits", accepted), parent: span };
+    this.#emit({ ...wait, name: "wait for a pool", start: created, end: accepted, attributes });
+  }
 
-  const end = (id: string, error?: string) => {
-    const one = taken.get(id);
+  #end(id: string, error?: string): void {
+    const one = this.#taken.get(id);
     if (one === undefined) return;
-    taken.delete(id);
-    const { trace, span, created, attributes } = one;
-    emit({
-      trace,
-      id: span,
-      name: "request",
-      start: created,
-      end: now(),
-      attributes,
-      ...(error && { error }),
-    });
-  };
+    this.#taken.delete(id);
+    const { trace, span, created: start, attributes } = one;
+    const times = { start, end: this.#now() };
+    this.#emit({ trace, id: span, name: "request", ...times, attributes, ...defined({ error }) });
+  }
 
-  const endLaunch = (node: string, record: NodeRecord | undefined, error?: string) => {
-    const launch = launches.get(node);
+  /** A node of a request that another launcher accepted has no trace here. */
+  #beginLaunch(node: string, request: string): void {
+    const of = this.#taken.get(request);
+    if (of === undefined) return;
+    keep(this.#launches, node, { request: of, span: launchSpan(node, of.trace), began: this.#now() });
+  }
+
+  /** Steps of deletions and of launches that another process made have no launch here, and are left out. */
+  #step(node: string, { of, attempt, step, began: start, ms, error }: StepFacts): void {
+    const launch = this.#launches.get(node);
     if (launch === undefined) return;
-    launches.delete(node);
-    const { request, span, began } = launch;
-    const { provider, pool, type, externalId } = record ?? {};
-    emit({
-      trace: request.trace,
-      id: span,
-      parent: request.span,
+    this.#emit({
+      trace: launch.request.trace,
+      id: spanId(16, node, of, attempt, step, start),
+      parent: launch.span,
+      name: `${of}: ${step}`,
+      start,
+      end: start + ms,
+      attributes: { node, attempt },
+      ...defined({ error }),
+    });
+  }
+
+  #endLaunch(node: string, record: NodeRecord | undefined, error?: string): void {
+    const launch = this.#launches.get(node);
+    if (launch === undefined) return;
+    this.#launches.delete(node);
+    const { provider, pool, type, externalId = null } = record ?? {};
+    this.#emit({
+      trace: launch.request.trace,
+      id: launch.span,
+      parent: launch.request.span,
       name: `launch ${type?.join(",") ?? "a node"}`,
-      start: began,
-      end: now(),
+      start: launch.began,
+      end: this.#now(),
       attributes: {
         node,
         provider: provider ?? "",
         pool: pool ?? "",
-        server_id: JSON.stringify(externalId ?? null),
+        server_id: JSON.stringify(externalId),
       },
-      ...(error && { error }),
+      ...defined({ error }),
     });
-  };
-
-  // Steps of deletions and of launches that another process made have no launch here, and are left out.
-  const step = (node: string, facts: JournalEvent["facts"]) => {
-    const launch = launches.get(node);
-    if (launch === undefined) return;
-    const { of, attempt, step, began, ms, error } = facts as unknown as StepFacts;
-    emit({
-      trace: launch.request.trace,
-      id: spanId(16, node, of, attempt, step, began),
-      parent: launch.span,
-      name: `${of}: ${step}`,
-      start: began,
-      end: began + ms,
-      attributes: { node, attempt },
-      ...(error && { error }),
-    });
-  };
-
-  const note = ({ event, request, node, facts, record }: JournalEvent): void => {
-    if (event === "request.accepted") accept(request!, facts);
-    else if (event === "request.fulfilled") end(request!);
-    else if (event === "request.lost" || (event === "request.declined" && facts.state === "failed"))
-      end(request!, String(facts.reason ?? facts.error));
-    else if (event === "node.created") {
-      const of = taken.get(String(facts.request));
-      // A node of a request that another launcher accepted has no trace here.
-      if (of !== undefined)
-        keep(launches, node!, { request: of, span: launchSpan(node!, of.trace), began: now() });
-    } else if (event === "node.step") step(node!, facts);
-    else if (event === "node.ready") endLaunch(node!, record);
-    else if (event === "node.failed" || event === "node.given-up")
-      endLaunch(node!, record, String(facts.why ?? facts.error));
-  };
-
-  return {
-    write(event) {
-      journal.write(event);
-      note(event);
-    },
-  };
+  }
 }
 
 /** A Map keeps the order of insertion, so the first keys are the oldest. Requests that never end here would fill it otherwise. */

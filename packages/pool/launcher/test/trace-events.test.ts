@@ -2,7 +2,7 @@ import { decodeRequest } from "@nodeyard/model";
 import type { Span } from "@nodeyard/runtime";
 import { memoryJournal } from "@nodeyard/telemetry";
 import { expect, test } from "vitest";
-import { traceEvents } from "../src/trace-events.ts";
+import { TracedJournal } from "../src/trace-events.ts";
 
 const ID = "100-0000000001";
 const accepted = { provider: "cloud", pool: "main", labels: ["small"], nodes: 1 };
@@ -15,7 +15,7 @@ function traced() {
   const requests = { byId: new Map([[ID, { id: ID, record, version: 0 }]]) };
   const spans: Span[] = [];
   let now = 2_000;
-  const journal = traceEvents(
+  const journal = new TracedJournal(
     memoryJournal(),
     { requests } as never,
     () => (now += 10),

@@ -70,15 +70,7 @@ export async function startDaemon(
   if (backEnd.lockFolder !== undefined) undo.use(lockMachine(backEnd.lockFolder));
   const store = new Store(nodeFiles(config.stateFolder), config.node);
   const state = await loadState(store, config, log);
-  const [ours, slivers] = ["audit.log", "audit-slivers.log"].map((name) => {
-    const file = auditFile(join(config.stateFolder, name), (line) => log.error(line));
-    undo.defer(() => file.close());
-    return file.audit;
-  }) as [Audit, Audit];
-  // Separate files, so that many calls of slivers do not rotate the records of root and the launcher away.
-  const audit: Audit = (entry) =>
-    (entry.role === "sliver" || entry.role === "anonymous" ? slivers : ours)(entry);
-
+  const audit = auditFiles(config.stateFolder, log, undo);
   const { cpu, capacity } = sharedWithSlivers(config, await machineFacts(backEnd));
   const profile = PROFILES[config.profile];
   const manager = new Manager({
@@ -122,22 +114,10 @@ export async function startDaemon(
   const sockets = new AccountSockets(config.runFolder, (caller) => accountServer(intake, caller));
   await sockets.prepare();
   undo.defer(() => sockets.close());
-  const { control } = config;
-  let written: string | undefined;
-  const applyAccounts = async (): Promise<void> => {
-    const all = socketAccounts(manager.state, backEnd, process.getuid!(), control.uid);
-    // A flooding account has no socket for a while, because a refused connection costs the daemon nothing.
-    await sockets.apply(all.filter(({ caller }) => !budget.floods(caller)));
-    if (control.keysFile === undefined) return;
-    const keys = renderAuthorizedKeys(control.forwarder, controlAccounts(manager.state, control.keys));
-    if (keys === written) return;
-    // sshd reads the file as the control user, so it is readable by all, and written atomically.
-    await writeAtomic(control.keysFile, keys, { mode: 0o644 });
-    written = keys;
-  };
+  const access = new AccountAccess(config, manager, backEnd, sockets, budget);
   // Applied once before any account can flood.
-  const accounts = latest(() => applyAccounts().catch((error) => log.error(`accounts: ${messageOf(error)}`)));
-  await applyAccounts();
+  const accounts = latest(() => access.apply().catch((error) => log.error(`accounts: ${messageOf(error)}`)));
+  await access.apply();
   undo.defer(() => accounts.end());
   undo.defer(manager.onSync(accounts.call));
   // Slivers and TCP clients have separate parsing processes, so that a sliver that takes over its own cannot read tokens.
@@ -150,6 +130,56 @@ export async function startDaemon(
   for (const source of sources) source.start();
   const kept = undo.move();
   return { manager, close: () => kept.disposeAsync() };
+}
+
+/** Separate files, so that many calls of slivers do not rotate the records of root and the launcher away. */
+function auditFiles(folder: string, log: ManagerLog, undo: AsyncDisposableStack): Audit {
+  const [ours, slivers] = ["audit.log", "audit-slivers.log"].map((name) => {
+    const file = auditFile(join(folder, name), (line) => log.error(line));
+    undo.defer(() => file.close());
+    return file.audit;
+  }) as [Audit, Audit];
+  return (entry) => (entry.role === "sliver" || entry.role === "anonymous" ? slivers : ours)(entry);
+}
+
+/** Lets accounts call: each by a socket of its own, and control accounts by SSH as well. */
+class AccountAccess {
+  readonly #config: DaemonConfig;
+  readonly #manager: Manager;
+  readonly #backEnd: BackEnd;
+  readonly #sockets: AccountSockets;
+  readonly #budget: CallBudget;
+  /** The keys that the file holds. */
+  #written: string | undefined;
+
+  constructor(
+    config: DaemonConfig,
+    manager: Manager,
+    backEnd: BackEnd,
+    sockets: AccountSockets,
+    budget: CallBudget,
+  ) {
+    this.#config = config;
+    this.#manager = manager;
+    this.#backEnd = backEnd;
+    this.#sockets = sockets;
+    this.#budget = budget;
+  }
+
+  /** Follows the manager's state. Calls must not overlap. */
+  async apply(): Promise<void> {
+    const { control } = this.#config;
+    const { state } = this.#manager;
+    const all = socketAccounts(state, this.#backEnd, process.getuid!(), control.uid);
+    // A flooding account has no socket for a while, because a refused connection costs the daemon nothing.
+    await this.#sockets.apply(all.filter(({ caller }) => !this.#budget.floods(caller)));
+    if (control.keysFile === undefined) return;
+    const keys = renderAuthorizedKeys(control.forwarder, controlAccounts(state, control.keys));
+    if (keys === this.#written) return;
+    // sshd reads the file as the control user, so it is readable by all, and written atomically.
+    await writeAtomic(control.keysFile, keys, { mode: 0o644 });
+    this.#written = keys;
+  }
 }
 
 /** Operations on files that are under way in this process, and wait for one of its threads or have one. */
