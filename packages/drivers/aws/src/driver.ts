@@ -3,7 +3,6 @@ import { AwsAccount } from "./account.ts";
 import type { Place } from "./client/index.ts";
 import { type AwsProviderConfig, awsConfig } from "./config.ts";
 import type { sdk } from "./edge/sdk.ts";
-import { mapError } from "./errors.ts";
 import { awsProvider } from "./provider.ts";
 
 /** Dependencies of the driver on its host. Tests pass their own. */
@@ -31,28 +30,16 @@ export function createAwsDriver(host: AwsHost): Driver<AwsProviderConfig> {
       const { clock, log, observe } = context;
       const { rate } = config.own;
       const place = (await host.sdk.settings()).placeOf(config.own);
-      const share = accounts.share(
-        clock,
-        // Profile and region stand for the credential. Two profiles of one account have limiters of their own and are throttled
-        // by AWS together.
-        JSON.stringify(place),
-        rate === 0 ? 0 : 1_000 / rate,
-        () => new AwsAccount({ place: { ...place, ...own }, sdk: host.sdk, clock, log, observe }),
-      );
-      const { provider, parts } = awsProvider(config, context, share, host.openFile);
-      // Never aborts: the calls have their own limits.
-      const { signal } = new AbortController();
-      try {
-        // Opening fails when the credentials or the network do not work, so that no node is assigned to this provider.
-        await parts.account.instances.all(signal, false);
-        await parts.account.locate(signal);
-        if (context.purpose !== "look")
-          await parts.templates.reconcile((label) => parts.rootOf(label, signal), signal);
-        return provider;
-      } catch (error) {
-        await provider.close();
-        throw mapError(error, config.name);
-      }
+      const share = () =>
+        accounts.share(
+          clock,
+          // Profile and region stand for the credential. Two profiles of one account have limiters of their own and are throttled
+          // by AWS together.
+          JSON.stringify(place),
+          rate === 0 ? 0 : 1_000 / rate,
+          () => new AwsAccount({ place: { ...place, ...own }, sdk: host.sdk, clock, log, observe }),
+        );
+      return awsProvider(config, context, share, host.openFile);
     },
   };
 }

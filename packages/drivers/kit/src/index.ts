@@ -14,6 +14,7 @@ export {
 } from "@nodeyard/runtime";
 export * from "./calls.ts";
 export * from "./check.ts";
+export * from "./cloud-provider.ts";
 export * from "./config/cloud.ts";
 export * from "./config/cloud-file.ts";
 export * from "./config/cloud-words.ts";

@@ -1,3 +1,4 @@
+import type { ProviderConfig } from "./config/compiled.ts";
 import type { CreateOrder, Machine, Provider } from "./contract.ts";
 import { idText } from "./leaks.ts";
 import type { NodeMachines } from "./node-machines.ts";
@@ -14,19 +15,20 @@ export type Steps<T> = AsyncGenerator<Step, T, void>;
 /** A step's `save` for an external id: nothing when the record has it, since each save is a commit to the tree. */
 export type Saving = (id: ExternalId) => Pick<Step, "save">;
 
+/** A call that makes a machine, and resolves to its id. One that is repeated after a lost answer makes no second machine. */
+export type MakeCall = (signal: AbortSignal) => Promise<string>;
+
 /** What a cloud says beyond its machines, for the steps of a launch and of a removal. `Part`: what it makes before a machine. */
 export interface MachineWork<T, Part> {
-  /** Name of the provider. */
-  readonly provider: string;
   readonly machines: NodeMachines<T>;
-  /** Milliseconds for a machine to be made, and to come up. */
-  readonly deadlines: { readonly makeMs: number; readonly upMs: number };
+  /** Milliseconds for `make` and its call. Default `CALL_MS`. */
+  readonly makeMs?: number;
   /** Steps for what a machine needs before it is made. `found`: the machine of an earlier attempt. */
   before?(order: CreateOrder, found: T | undefined, saving: Saving, context: StepContext): Steps<Part>;
-  /** Makes a machine, and resolves to its id. A call that is repeated after a lost answer makes no second one. */
-  make(order: CreateOrder, part: Part | undefined, signal: AbortSignal): Promise<string>;
-  /** The form in which the record keeps the ids. */
-  stored(id: string, part: Part | undefined): ExternalId;
+  /** Looks up what the call needs. The call itself goes on when the launch is given up, because the cloud goes on as well. */
+  make(order: CreateOrder, part: Part | undefined, signal: AbortSignal): Promise<MakeCall>;
+  /** The form in which the record keeps the ids. Default: the id. */
+  stored?(id: string, part: Part | undefined): ExternalId;
   /** Steps that give a machine that is up an address of its own, and its text; null: it needs none. */
   expose?(order: CreateOrder, machine: T, signal: AbortSignal): Steps<string | null>;
   /** The facts of a machine that is up. `address`: that of `expose`. */
@@ -36,7 +38,7 @@ export interface MachineWork<T, Part> {
     known: { readonly externalId: ExternalId; readonly address: string | null },
     signal: AbortSignal,
   ): Promise<Machine>;
-  /** Steps before the deletion of a machine, which may be gone already. */
+  /** Steps before the deletion of a machine, which may be gone already, or may not have been looked for. */
   first?(tag: Tag, machine: T | undefined, context: StepContext): Steps<void>;
   /** Steps when the machine is gone. */
   last?(tag: Tag, context: StepContext): Steps<void>;
@@ -48,11 +50,12 @@ export interface MachineWork<T, Part> {
  * gone (if there is a machine), those of `last`. Repeated after a crash, both begin at the top and go on with what they find.
  */
 export function machineSteps<T, Part = undefined>(
+  { name, launchTimeoutMs }: Pick<ProviderConfig, "name" | "launchTimeoutMs">,
   work: MachineWork<T, Part>,
 ): Pick<Provider, "create" | "remove"> {
-  const { machines, provider, deadlines } = work;
+  const { machines, makeMs = CALL_MS, stored: idFor = (id) => id } = work;
   const { idOf, hasFailed, what } = machines.cloud;
-  const placeOf = ({ nodeId }: Tag) => `${provider}: node ${nodeId}`;
+  const placeOf = ({ nodeId }: Tag) => `${name}: node ${nodeId}`;
 
   async function* create(order: CreateOrder, context: StepContext): Steps<Machine> {
     const { signal } = context;
@@ -75,12 +78,12 @@ export function machineSteps<T, Part = undefined>(
     const part = work.before && (yield* work.before(order, found, saving, context));
     let id = found && idOf(found);
     if (id === undefined) {
-      yield { step: what, deadlineMs: deadlines.makeMs };
-      id = await work.make(order, part, signal);
+      yield { step: what, deadlineMs: makeMs };
+      id = await machines.create(order.tag, await work.make(order, part, signal), signal);
     }
     // The id is saved with the yield of "wait". A launcher that dies before that finds the machine by its tag.
-    const externalId = work.stored(id, part);
-    yield { step: "wait", deadlineMs: deadlines.upMs, ...saving(externalId) };
+    const externalId = idFor(id, part);
+    yield { step: "wait", deadlineMs: launchTimeoutMs, ...saving(externalId) };
     const machine = await machines.up(id, place, signal);
     const address = work.expose ? yield* work.expose(order, machine, signal) : null;
     return work.describe(order, machine, { externalId, address }, signal);

@@ -11,10 +11,12 @@ const UNHEARD_MS = 10_000;
 /** How the machines of a cloud's nodes are listed, read, judged and deleted. */
 export interface NodeMachinesOptions<T> {
   readonly clock: Clock;
-  readonly watch: Pick<ListWatch<T>, "all" | "wait">;
+  readonly watch: Pick<ListWatch<T>, "all" | "whole" | "wait">;
   /** What a machine is called in steps and messages: "server", "instance". */
   readonly what: string;
   readonly idOf: (machine: T) => string;
+  /** The form in which records keep the ids of a machine. Default: `idOf`. */
+  readonly externalIdOf?: (machine: T) => ExternalId;
   /** The machine's id in an external id of this or an older version; undefined for an unknown form. */
   readonly idIn: (externalId: ExternalId | null) => string | undefined;
   /** The metadata of a machine, which hold the tag of its node. */

@@ -33,6 +33,7 @@ function cloud() {
         calls.push(now ? "list now" : "list");
         return listed;
       },
+      whole: async () => listed,
       wait: () => new Promise(() => {}),
     },
     what: "machine",

@@ -1,4 +1,10 @@
-import { type DriverContext, type LabelConfig, type Provider, provide, type Share } from "@nodeyard/driver";
+import {
+  type DriverContext,
+  type LabelConfig,
+  openProvider,
+  type Provider,
+  type Share,
+} from "@nodeyard/driver";
 import type { Cluster } from "./clusters.ts";
 import type { KubeLabelOwn, KubeProviderConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
@@ -7,23 +13,19 @@ import { IsolatedNodes } from "./nodes/isolated.ts";
 import { SharedNodes } from "./nodes/shared.ts";
 import type { Site } from "./site.ts";
 
-/**
- * One provider of one cluster. Rejects with a DriverError when the credential is invalid or may not list the nodes' objects; the
- * share of the cluster is released then. All errors of the nodes' operations pass `mapError` here, at one place.
- */
-export async function kubeProvider(
+/** Opens a provider of a cluster. Rejects when the credential is invalid or may not list the nodes' objects. */
+export function kubeProvider(
   kind: Site["kind"],
   config: KubeProviderConfig,
   { clock, random, log, installation, purpose, remark = () => {} }: DriverContext,
   lease: Share<Cluster>,
 ): Promise<Provider> {
-  const cluster = lease.account;
-  const access = new JobAccess(cluster.connection, { clock, random });
-  const site: Site = { kind, config, cluster, access, installation, clock, random, log, remark, purpose };
-  const nodes = kind === "openshiftpods" ? new SharedNodes(site) : new IsolatedNodes(site);
-  const provider = provide(
-    config.name,
-    {
+  return openProvider(config.name, mapError, () => {
+    const cluster = lease.account;
+    const access = new JobAccess(cluster.connection, { clock, random });
+    const site: Site = { kind, config, cluster, access, installation, clock, random, log, remark, purpose };
+    const nodes = kind === "openshiftpods" ? new SharedNodes(site) : new IsolatedNodes(site);
+    return {
       place: () => cluster.connection.place,
       offers: {
         handover: {
@@ -38,19 +40,11 @@ export async function kubeProvider(
       removeResource: (resource, signal) => nodes.removeResource(resource, signal),
       quota: (signal) => nodes.quota(signal),
       need: (label, signal) => nodes.need(label as LabelConfig<KubeLabelOwn>, signal),
+      check: (signal) => nodes.open(signal),
       async close() {
         nodes.close();
         await lease.release();
       },
-    },
-    mapError,
-  );
-  try {
-    // The signal never aborts: calls of the client have their own limits.
-    await nodes.open(new AbortController().signal);
-    return provider;
-  } catch (error) {
-    await provider.close();
-    throw mapError(error, config.name);
-  }
+    };
+  });
 }

@@ -1,4 +1,4 @@
-import type { Clock, Driver, OpenFile, Place, Random } from "@nodeyard/driver";
+import type { Clock, Driver, OpenFile, Random } from "@nodeyard/driver";
 import type { TlsOptions } from "@nodeyard/driver/http";
 import { messageOf } from "@nodeyard/runtime";
 import { CloudConfigError } from "./client/index.ts";
@@ -6,7 +6,6 @@ import { type Cloud, type CloudConfigPaths, resolveCloud } from "./clouds/index.
 import type { OpenstackProviderConfig } from "./config.ts";
 import { openstackConfig } from "./config.ts";
 import { Credentials, type Sender } from "./credentials.ts";
-import { mapError } from "./errors.ts";
 import { openstackProvider } from "./provider.ts";
 
 /** What the driver uses of its host; tests provide their own. */
@@ -28,49 +27,29 @@ export function createOpenstackDriver(host: OpenstackHost): Driver<OpenstackProv
     contract: 1,
     capabilities: { launches: true, inventory: false, probes: false, tags: true },
     config: openstackConfig,
-    open: async (config, context) => {
-      const lease = leaseFor(host, credentials, config, context);
-      const parts = { lease, ipv6: host.hasIpv6(), openFile: host.openFile };
-      const provider = openstackProvider(config, context, parts);
-      try {
-        // Checks credential and region now, so that an error shows when the provider opens and not at the first launch.
-        const { signal } = new AbortController();
-        const { projectId } = await lease.session.token(signal);
-        await provider.quota(signal);
-        return { ...provider, place: () => placeOf(lease.cloud, projectId) };
-      } catch (error) {
-        await provider.close();
-        throw mapError(error, config.name);
-      }
-    },
+    open: (config, context) =>
+      openstackProvider(config, context, {
+        lease: () => leaseFor(host, credentials, config, context),
+        ipv6: host.hasIpv6(),
+        openFile: host.openFile,
+      }),
   };
 }
 
-/** The provider's share of its credential. Throws a DriverError of kind "configuration" when clouds.yaml does not describe the cloud. */
+/** The provider's share of its credential. Throws CloudConfigError when clouds.yaml does not describe the cloud. */
 function leaseFor(
   host: OpenstackHost,
   credentials: Credentials,
-  config: OpenstackProviderConfig,
+  { own: { cloud: name, region, intervalMs } }: OpenstackProviderConfig,
   { clock, random }: { readonly clock: Clock; readonly random: Random },
 ) {
-  try {
-    const choice = { cloud: config.own.cloud, region: config.own.region };
-    // Read again for each login: a rotated password or application credential is then used without a restart.
-    const reread = () => resolveCloud(choice, host.around);
-    const cloud = reread();
-    const tls = () => tlsOf(reread(), host.around);
-    // Now, so that a file that is not there is the error of the opening.
-    tls();
-    return credentials.lease({ clock, random, cloud, reread, tls, intervalMs: config.own.intervalMs });
-  } catch (error) {
-    throw mapError(error, config.name);
-  }
-}
-
-/** By the address of keystone, since two clouds may have one name in two files. */
-function placeOf({ credential, place: { region } }: Cloud, project: string | null): Place {
-  const { host } = new URL(credential.authUrl);
-  return { cloud: host, ...(region !== null && { region }), ...(project !== null && { project }) };
+  // Read again for each login: a rotated password or application credential is then used without a restart.
+  const reread = () => resolveCloud({ cloud: name, region }, host.around);
+  const cloud = reread();
+  const tls = () => tlsOf(reread(), host.around);
+  // Now, so that a file that is not there is the error of the opening.
+  tls();
+  return credentials.lease({ clock, random, cloud, reread, tls, intervalMs });
 }
 
 /** Contents of the certificate files that clouds.yaml names. Throws CloudConfigError with the path of a file that cannot be read. */

@@ -1,6 +1,7 @@
 import {
   imageMetadata,
   leaked,
+  listedResources,
   machineMetadata,
   memoryEvidence,
   type Resource,
@@ -8,8 +9,11 @@ import {
   tagOf,
 } from "@nodeyard/driver";
 import { expect, test } from "vitest";
-import { serverSchema } from "../src/api/compute.ts";
-import { type Inventory, resourcesOf } from "../src/leaks/resources.ts";
+import { type Server, serverSchema } from "../src/api/compute.ts";
+import type { Image } from "../src/api/image.ts";
+import type { FloatingIp, Port } from "../src/api/network.ts";
+import type { Volume } from "../src/api/volume.ts";
+import { floatingIpPart, imagePart, portPart, volumePart } from "../src/leaks.ts";
 import { markOf, tagOfMark } from "../src/tags.ts";
 
 const tag = (nodeId: string, more: Partial<Tag> = {}): Tag => ({
@@ -44,9 +48,27 @@ const volume = (id: string, more: object = {}) => ({
   ...more,
 });
 
-function listed(more: Partial<Inventory>, evidence = memoryEvidence(), ports = true): readonly Resource[] {
-  const all = { servers: [], ports: [], floatingIps: [], volumes: [], images: [], ...more };
-  return resourcesOf(all, { evidence, ports, amounts: () => ({ instances: 1, cores: 2, ram: 512 }) });
+interface Inventory {
+  readonly servers: readonly Server[];
+  readonly ports: readonly Port[];
+  readonly floatingIps: readonly FloatingIp[];
+  readonly volumes: readonly Volume[];
+  readonly images: readonly Image[];
+}
+
+function listed(more: Partial<Inventory>, evidence = memoryEvidence(), cleans = true): readonly Resource[] {
+  const { servers = [], ports = [], floatingIps = [], volumes = [], images = [] } = more;
+  const parts = [
+    ...ports.map((one) => ({ type: "port", ...portPart(one, evidence, cleans) })),
+    ...floatingIps.map((one) => ({ type: "floatingip", ...floatingIpPart(one) })),
+    ...volumes.map((one) => ({ type: "volume", ...volumePart(one, evidence) })),
+    ...images.flatMap(imagePart).map((one) => ({ type: "image", ...one })),
+  ];
+  return listedResources(servers, parts, {
+    idOf: ({ id }) => id,
+    metadataOf: ({ metadata }) => metadata,
+    amounts: () => ({ instances: 1, cores: 2, ram: 512 }),
+  });
 }
 const tags = (resources: readonly Resource[]) =>
   resources.map(({ id, tag: own }) => [id, own?.nodeId ?? null]);

@@ -1,5 +1,5 @@
 import type { CompletedPart } from "@aws-sdk/client-s3";
-import { type ImageTag, imageTagOf, inParallel, pieces, type Resource, streamed } from "@nodeyard/driver";
+import { type FoundPart, type ImageTag, imageTagOf, inParallel, pieces, streamed } from "@nodeyard/driver";
 import { type Aws, allPages } from "../client/index.ts";
 import { metadataOf } from "../tags.ts";
 import { isGone, type Upload, unlessGone } from "./parts.ts";
@@ -75,7 +75,7 @@ export async function listObjects(
   bucket: string,
   { installation, provider }: { readonly installation: string; readonly provider: string },
   signal: AbortSignal,
-): Promise<readonly Resource[]> {
+): Promise<readonly FoundPart[]> {
   const Prefix = keysOf(installation, provider);
   const objects = await allPages(
     async ({ NextToken }) => {
@@ -96,7 +96,7 @@ export async function listObjects(
   const keys = new Set([...finished.flat(), ...begun.flatMap(({ Key }) => Key ?? [])]);
   return [...keys].flatMap((id) => {
     const imageTag = tagOfKey(id);
-    return imageTag === null ? [] : [{ type: "object", id, tag: null, imageTag, resources: {} }];
+    return imageTag === null ? [] : [{ type: "object", id, tag: null, imageTag }];
   });
 }
 

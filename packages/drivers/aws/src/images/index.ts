@@ -1,4 +1,4 @@
-export { listUploads, removeUploaded } from "./listing.ts";
+export { uploadedParts } from "./listing.ts";
 export { uploadsOf } from "./parts.ts";
 export { ImageSources } from "./source.ts";
 export { awsImageStore } from "./store.ts";

@@ -1,5 +1,5 @@
 import type { Image, Snapshot } from "@aws-sdk/client-ec2";
-import { imageTagOf, type Resource } from "@nodeyard/driver";
+import { type CloudPart, type FoundPart, imageTagOf } from "@nodeyard/driver";
 import type { Aws } from "../client/index.ts";
 import { metadataOf } from "../tags.ts";
 import { listObjects, removeObjects } from "./bucket.ts";
@@ -17,14 +17,14 @@ interface Owner {
  * All resources that uploads of a provider made, in its region and in the regions it copies to. A snapshot is removed with the AMI that
  * boots from it, so it is listed only when there is no such AMI.
  */
-export async function listUploads(
+async function listUploads(
   parts: ImageParts,
   owner: Owner,
   signal: AbortSignal,
-): Promise<readonly Resource[]> {
+): Promise<readonly FoundPart[]> {
   const { aws, bucket } = parts;
   const Filters = [{ Name: "tag:nodepool_provider_name", Values: [owner.provider] }];
-  const all: Resource[] = [];
+  const all: FoundPart[] = [];
   for (const [region, at] of await places(parts, signal)) {
     // AMIs are listed last: the snapshot of an AMI that is made meanwhile is then known to be in use.
     const tagged = await listSnapshots(at, { Filters }, signal);
@@ -33,7 +33,7 @@ export async function listUploads(
       at === aws && bucket !== null ? await adopted(aws, owner, signal) : { images: [], snapshots: [] };
     const images = [...(await listImages(at, { Filters }, signal)), ...imported.images];
     const used = new Set(images.flatMap(snapshotsIn));
-    // Ids are unique in a region only. The name of another region is put before the id, for `removeUploaded`.
+    // Ids are unique in a region only. The name of another region is put before the id, for the deletion.
     const place = at === aws ? "" : `${region}/`;
     all.push(...images.flatMap((image) => resource("image", `${place}${image.ImageId}`, image)));
     for (const snapshot of [...tagged, ...imported.snapshots])
@@ -43,26 +43,32 @@ export async function listUploads(
   return bucket === null ? all : [...all, ...(await listObjects(aws, bucket, owner, signal))];
 }
 
-/** Deletes one of these resources. A missing resource is no error. */
-export async function removeUploaded(
-  parts: ImageParts,
-  { type, id }: Resource,
-  signal: AbortSignal,
-): Promise<void> {
-  if (typeof id !== "string") return;
-  if (type === "object") {
-    const tag = tagOfKey(id);
-    if (tag !== null && parts.bucket !== null) await removeObjects(parts.aws, parts.bucket, tag, signal);
-    return;
-  }
-  const [name = "", region] = id.split("/").reverse();
-  const aws = region === undefined ? parts.aws : parts.aws.in(region);
-  if (type === "snapshot") return deleteSnapshot(aws, name, signal);
-  // Read before the deletion, after which EC2 no longer says which snapshots it had.
-  const [image] = await listImages(aws, { Filters: [{ Name: "image-id", Values: [name] }] }, signal);
-  await deregister(aws, name, signal);
-  for (const snapshot of image === undefined ? [] : snapshotsIn(image))
-    await deleteSnapshot(aws, snapshot, signal);
+/** The three kinds of these resources. They are listed together, as which of them are left over shows only then. */
+export function uploadedParts(parts: ImageParts, owner: Owner): Readonly<Record<string, CloudPart>> {
+  const at = (id: string) => {
+    const [name = "", region] = id.split("/").reverse();
+    return { name, aws: region === undefined ? parts.aws : parts.aws.in(region) };
+  };
+  return {
+    image: {
+      list: (signal) => listUploads(parts, owner, signal),
+      async delete(id, signal) {
+        const { aws, name } = at(id);
+        // Read before the deletion, after which EC2 no longer says which snapshots it had.
+        const [image] = await listImages(aws, { Filters: [{ Name: "image-id", Values: [name] }] }, signal);
+        await deregister(aws, name, signal);
+        for (const snapshot of image === undefined ? [] : snapshotsIn(image))
+          await deleteSnapshot(aws, snapshot, signal);
+      },
+    },
+    snapshot: { delete: (id, signal) => deleteSnapshot(at(id).aws, at(id).name, signal) },
+    object: {
+      async delete(id, signal) {
+        const tag = tagOfKey(id);
+        if (tag !== null && parts.bucket !== null) await removeObjects(parts.aws, parts.bucket, tag, signal);
+      },
+    },
+  };
 }
 
 /**
@@ -109,7 +115,7 @@ async function tag(
 }
 
 /** The resource, unless its tags name no upload. */
-function resource(type: string, id: string, { Tags }: Pick<Image, "Tags">): readonly Resource[] {
+function resource(type: string, id: string, { Tags }: Pick<Image, "Tags">): readonly FoundPart[] {
   const imageTag = imageTagOf(metadataOf(Tags));
-  return imageTag === null ? [] : [{ type, id, tag: null, imageTag, resources: {} }];
+  return imageTag === null ? [] : [{ type, id, tag: null, imageTag }];
 }

@@ -5,6 +5,7 @@ import {
   type CreateOrder,
   DriverError,
   type ExternalId,
+  type MakeCall,
   NodeMachines,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
@@ -56,6 +57,11 @@ export class Instances extends NodeMachines<Instance> {
     super({
       ...{ clock, closed, createMs: CREATE_MS, watch: account.instances, what: "instance", hasEnded },
       idOf: ({ InstanceId }) => InstanceId ?? "",
+      // With the host, so that a removal by it releases the host too.
+      externalIdOf: ({ InstanceId: instance = "", Placement }) => ({
+        ...(Placement?.HostId !== undefined && { host: Placement.HostId }),
+        instance,
+      }),
       idIn: (externalId) => idsOf(externalId).instance,
       metadataOf: ({ Tags }) => metadataOf(Tags),
       isProven: ({ ClientToken }, tag) =>
@@ -84,18 +90,17 @@ export class Instances extends NodeMachines<Instance> {
   }
 
   /**
-   * Launches with one client token after the other, until one names a machine that was not deleted here. A machine that an earlier call made
-   * whose answer was lost is found by its token. The call goes on when the caller gives up.
+   * A call that launches with one client token after the other, until one names a machine that was not deleted here. A machine that an
+   * earlier call made whose answer was lost is found by its token.
    */
-  launch(
+  launching(
     { tag, attempt }: Pick<CreateOrder, "tag" | "attempt">,
     launch: (token: string, signal: AbortSignal) => Promise<string>,
-    signal: AbortSignal,
-  ): Promise<string> {
-    const make = async (until: AbortSignal) => {
+  ): MakeCall {
+    return async (signal) => {
       for (let serial = attempt; serial < attempt + MOST_SERIALS; serial++) {
         try {
-          const id = await launch(clientToken(tag, "instance", serial), until);
+          const id = await launch(clientToken(tag, "instance", serial), signal);
           // EC2 remembers a token and its machine for a day, also when the machine was terminated.
           if (!this.#removed.has(id)) return id;
         } catch (error) {
@@ -106,7 +111,6 @@ export class Instances extends NodeMachines<Instance> {
       const why = `each of ${MOST_SERIALS} client tokens names a machine that is gone`;
       throw new DriverError("transient", `node ${tag.nodeId}: ${why}`);
     };
-    return this.create(tag, make, signal);
   }
 
   /** Reads one instance. EC2 still describes a terminated one for an hour. Undefined: EC2 does not know it. */

@@ -7,7 +7,8 @@ import {
   GONE_MS,
   type LabelConfig,
   type Machine,
-  machineSteps,
+  type MachineWork,
+  type MakeCall,
   type Tag,
 } from "@nodeyard/driver";
 import type { AwsLabelOwn, AwsPoolOwn } from "../config.ts";
@@ -19,17 +20,16 @@ import type { Parts } from "./parts.ts";
 import { machineType, type Resolved, runBody, tagsOf } from "./run-body.ts";
 
 /**
- * `Provider.create` and `Provider.remove` of instances. Beside the kit's steps a launch has host and host-wait (dedicated hosts only), and a
- * removal tell (for a machine that EC2 has taken back) and host, last: EC2 does not release one with an instance.
+ * Beside the kit's steps a launch has host and host-wait (dedicated hosts only), and a removal tell (for a machine that EC2 has taken back)
+ * and host, last: EC2 does not release one with an instance.
  */
-export function instanceSteps(parts: Parts): ReturnType<typeof machineSteps<Instance>> {
+export function instanceWork(parts: Parts): MachineWork<Instance, string | null> {
   const { instances, hosts, config } = parts;
   const { launchTimeoutMs } = config;
-  return machineSteps<Instance, string | null>({
-    provider: config.name,
+  return {
     machines: instances,
     // The call may take as long as the whole launch: most of that time it waits at the rate limit.
-    deadlines: { makeMs: launchTimeoutMs, upMs: launchTimeoutMs },
+    makeMs: launchTimeoutMs,
     async *before(order, found, saving, { signal, externalId }) {
       const { own } = order.label as LabelConfig<AwsLabelOwn>;
       if (!own.dedicatedHost || found !== undefined) return found?.Placement?.HostId ?? null;
@@ -44,7 +44,7 @@ export function instanceSteps(parts: Parts): ReturnType<typeof machineSteps<Inst
       await hosts.available(host, `${config.name}: node ${order.tag.nodeId}`, signal);
       return host;
     },
-    make: (order, host, signal) => makeInstance(parts, order, host ?? null, signal),
+    make: (order, host, signal) => launchCall(parts, order, host ?? null, signal),
     stored: (instance, host) => ({ ...(host != null && { host }), instance }),
     describe: (order, instance, { externalId }, signal) =>
       describeMachine(parts, order, instance, externalId, signal),
@@ -60,7 +60,7 @@ export function instanceSteps(parts: Parts): ReturnType<typeof machineSteps<Inst
       yield { step: "host", deadlineMs: GONE_MS };
       await hosts.release(host, signal);
     },
-  });
+  };
 }
 
 /**
@@ -74,25 +74,22 @@ function mayHaveHost({ config }: Parts, tag: Tag, externalId: ExternalId | null)
 }
 
 /** Runs one instance, directly or by a fleet. EC2's client token makes a repeated call return the same instance. */
-async function makeInstance(
+async function launchCall(
   parts: Parts,
   order: CreateOrder,
   host: string | null,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<MakeCall> {
   const { account, instances, log } = parts;
   const { own, name } = order.label as LabelConfig<AwsLabelOwn>;
   // The loader only warns, because Nodepool's validator accepts such a label.
   if (own.instanceType === null && own.fleet === null)
     throw new DriverError("configuration", `label ${name} has no size; add instance-type or fleet`);
   const resolved = await resolve(parts, order, host, signal);
-  return instances.launch(
-    order,
-    (token, until) =>
-      own.fleet === null
-        ? runInstance(account, runBody(order, resolved, token, log), until)
-        : runFleet(parts, order, resolved, token, until),
-    signal,
+  return instances.launching(order, (token, until) =>
+    own.fleet === null
+      ? runInstance(account, runBody(order, resolved, token, log), until)
+      : runFleet(parts, order, resolved, token, until),
   );
 }
 
@@ -160,6 +157,6 @@ async function describeMachine(
     az,
     type: machineType(own, instance.InstanceType),
     // The instance type of a fleet's machine is known only after the launch.
-    resources: own.fleet === null ? labelAmounts(own, info) : listedAmounts(instance, info, new Map()),
+    resources: own.fleet === null ? labelAmounts(own, info) : listedAmounts(instance, info),
   };
 }

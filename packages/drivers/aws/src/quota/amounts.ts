@@ -62,23 +62,13 @@ export function labelCodes(label: AwsLabelOwn): readonly string[] {
   return [...codes, storage, iops].filter((code) => code !== undefined);
 }
 
-/** A listed instance with its attached volumes. `info` undefined: its type is not known, so it counts as one instance only. */
-export function listedAmounts(
-  instance: Instance,
-  info: InstanceTypeInfo | undefined,
-  volumes: ReadonlyMap<string, Volume>,
-): Resources {
-  const onHost = instance.Placement?.HostId !== undefined;
-  const spot = instance.InstanceLifecycle === "spot";
-  const machine = onHost
-    ? hostAmounts(instance.InstanceType ?? "")
-    : info === undefined
-      ? { instances: 1 }
-      : instanceAmounts(info, spot);
-  return (instance.BlockDeviceMappings ?? []).reduce<Resources>((sum, { Ebs }) => {
-    const volume = volumes.get(Ebs?.VolumeId ?? "");
-    return volume === undefined ? sum : add(sum, attached(volume));
-  }, machine);
+/**
+ * A listed instance without its volumes and its host. `info` undefined: its type is not known, so it counts as one instance only, as one on a
+ * host does.
+ */
+export function listedAmounts(instance: Instance, info: InstanceTypeInfo | undefined): Resources {
+  if (info === undefined || instance.Placement?.HostId !== undefined) return { instances: 1 };
+  return instanceAmounts(info, instance.InstanceLifecycle === "spot");
 }
 
 /** One volume. */

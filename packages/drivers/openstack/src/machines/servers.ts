@@ -3,6 +3,7 @@ import {
   type Evidence,
   type ExternalId,
   type ListWatch,
+  type MakeCall,
   NodeMachines,
   sameNode,
   type Tag,
@@ -82,24 +83,18 @@ export function serversOf({ nova, watch, clock, evidence, closed }: ServerParts)
   });
 }
 
-/** Makes the server of a tag, and returns its id. The caller has looked for an existing server: nova would make a second one. */
-export function createServer(
-  {
-    servers,
-    nova,
-    evidence,
-  }: Pick<ServerParts, "nova" | "evidence"> & { readonly servers: NodeMachines<Server> },
+/** The call that makes the server of a tag. The caller has looked for an existing server: nova would make a second one. */
+export function createCall(
+  { nova, evidence }: Pick<ServerParts, "nova" | "evidence">,
   tag: Tag,
   body: object,
-  signal: AbortSignal,
-): Promise<string> {
-  const make = async (until: AbortSignal) => {
-    const id = await nova.create(body, until);
+): MakeCall {
+  return async (signal) => {
+    const id = await nova.create(body, signal);
     // Ports name only the server's id. Recorded at once, because the launcher may die before it sees the server again.
     evidence.record("instance", id, tag);
     return id;
   };
-  return servers.create(tag, make, signal);
 }
 
 /**

@@ -4,7 +4,8 @@ import {
   DriverError,
   type LabelConfig,
   type Machine,
-  machineSteps,
+  type MachineWork,
+  type MakeCall,
   type Tag,
 } from "@nodeyard/driver";
 import type { Server } from "../api/compute.ts";
@@ -20,20 +21,14 @@ import {
 } from "./addresses.ts";
 import type { Parts } from "./parts.ts";
 import { serverBody } from "./server-body.ts";
-import { createServer, idOf } from "./servers.ts";
+import { createCall, idOf } from "./servers.ts";
 
-/**
- * `Provider.create` and `Provider.remove` of servers. After the kit's steps a launch has floating-ip (only if wanted), and a removal begins
- * with it (if the pool may have one).
- */
-export function serverSteps(parts: Parts): ReturnType<typeof machineSteps<Server>> {
-  const { servers, config, cloud, floatingIps, evidence } = parts;
-  return machineSteps<Server>({
-    provider: config.name,
+/** Beside the kit's steps a launch has floating-ip (only if wanted), and a removal begins with it (if the pool may have one). */
+export function serverWork(parts: Parts): MachineWork<Server, undefined> {
+  const { servers, cloud, floatingIps, evidence } = parts;
+  return {
     machines: servers,
-    deadlines: { makeMs: CALL_MS, upMs: config.launchTimeoutMs },
-    make: (order, _, signal) => makeServer(parts, order, signal),
-    stored: (id) => id,
+    make: (order, _, signal) => serverCall(parts, order, signal),
     async *expose({ tag, pool }, server, signal) {
       // Volumes carry no tag, and their owner is known only while they are attached. A floating IP may fail, so this comes first.
       for (const { id } of server["os-extended-volumes:volumes_attached"]) evidence.record("volume", id, tag);
@@ -53,7 +48,7 @@ export function serverSteps(parts: Parts): ReturnType<typeof machineSteps<Server
       yield { step: "floating-ip", deadlineMs: CALL_MS };
       await floatingIps.removeOf(tag, signal);
     },
-  });
+  };
 }
 
 /** Whether to look for floating IPs. If the pool used them only before a reload of the configuration, the leak sweep finds the mark. */
@@ -72,8 +67,8 @@ export async function reachOf(
   return { networks: await lookups.networks(signal), hints, private: cloud.private, forceIpv4, ipv6 };
 }
 
-/** Creates the server. Rejects with a transient error when cached ids may be out of date, so that the next attempt looks them up again. */
-async function makeServer(parts: Parts, order: CreateOrder, signal: AbortSignal): Promise<string> {
+/** The call that creates the server. It rejects with a transient error when cached ids may be out of date: the next attempt looks them up. */
+async function serverCall(parts: Parts, order: CreateOrder, signal: AbortSignal): Promise<MakeCall> {
   const { lookups, nova, log } = parts;
   const label = order.label as LabelConfig<OpenstackLabelOwn>;
   const [flavor, imageId, networkIds, microversion] = await Promise.all([
@@ -83,16 +78,19 @@ async function makeServer(parts: Parts, order: CreateOrder, signal: AbortSignal)
     nova.microversion(signal),
   ]);
   const body = serverBody(order, { flavorId: flavor.id, imageId, networkIds, microversion }, log);
-  try {
-    return await createServer(parts, order.tag, body, signal);
-  } catch (error) {
-    if (!(error instanceof ApiError && error.status === 400)) throw error;
-    // A flavor, image, network or zone may have been replaced. Only fresh data shows whether it exists again.
-    lookups.forget();
-    // The ids of a second attempt were fresh, so the refusal is final.
-    if (order.attempt > 1) throw error;
-    throw new DriverError("transient", `${parts.config.name}: ${error.message}`, { cause: error });
-  }
+  const create = createCall(parts, order.tag, body);
+  return async (until) => {
+    try {
+      return await create(until);
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 400)) throw error;
+      // A flavor, image, network or zone may have been replaced. Only fresh data shows whether it exists again.
+      lookups.forget();
+      // The ids of a second attempt were fresh, so the refusal is final.
+      if (order.attempt > 1) throw error;
+      throw new DriverError("transient", `${parts.config.name}: ${error.message}`, { cause: error });
+    }
+  };
 }
 
 /** The id of the image to boot: an uploaded one, else the cloud's. */

@@ -1,10 +1,10 @@
-import { ListWatch, machineMetadata, memoryEvidence, type Tag } from "@nodeyard/driver";
+import { ListWatch, machineMetadata, machineSteps, memoryEvidence, type Tag } from "@nodeyard/driver";
 import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { type Compute, type Server, serverList, serverSchema } from "../../src/api/compute.ts";
 import { ApiError, NoAnswer } from "../../src/client/index.ts";
-import { createServer, serversOf } from "../../src/machines/servers.ts";
-import { serverSteps } from "../../src/machines/steps.ts";
+import { createCall, serversOf } from "../../src/machines/servers.ts";
+import { serverWork } from "../../src/machines/steps.ts";
 
 const tag: Tag = { installation: "i", provider: "p", pool: "main", nodeId: "0000000001" };
 const { signal } = new AbortController();
@@ -195,7 +195,7 @@ test("a fault that the listing does not tell is asked for; without an answer the
 test("a search for a server whose create was aborted waits for nova's answer, and finds it", async () => {
   const { state, servers, answer, evidence, compute } = nova();
   const controller = new AbortController();
-  const create = createServer({ servers, nova: compute, evidence }, tag, {}, controller.signal);
+  const create = servers.create(tag, createCall({ nova: compute, evidence }, tag, {}), controller.signal);
   controller.abort(new Error("never mind"));
   await expect(create).rejects.toThrow("never mind");
   let found: Server | undefined | "nothing yet" = "nothing yet";
@@ -225,9 +225,9 @@ test("a server's volumes are known as its node's when it is up, also when no add
   const { clock, state, servers, evidence } = nova();
   state.server = serverOf("ACTIVE", { "os-extended-volumes:volumes_attached": [{ id: "v" }] });
   const lookups = { networks: () => Promise.reject(new Error("neutron is down")) };
-  const parts = { servers, evidence, lookups, config: { name: "p", launchTimeoutMs: 60_000 }, cloud: {} };
+  const parts = { servers, evidence, lookups, cloud: {} };
   const order = { tag, pool: { own: {} } };
-  const { create } = serverSteps(parts as never);
+  const { create } = machineSteps({ name: "p", launchTimeoutMs: 60_000 }, serverWork(parts as never));
   const steps = create(order as never, { signal, externalId: "s" });
   expect(await steps.next()).toMatchObject({ value: { step: "find" } });
   expect(await steps.next()).toMatchObject({ value: { step: "wait" } });
