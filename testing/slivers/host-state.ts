@@ -36,7 +36,10 @@ export function hostState(folder: string): Readonly<Record<string, readonly stri
       "kernel/pty/max",
       "kernel/pid_max",
       "fs/inotify/max_user_instances",
-    ].map((name) => `${name} ${readFileSync(`/proc/sys/${name}`, "utf8").trim()}`),
+    ]
+      // Of a machine that is a network namespace, some are the kernel's own.
+      .filter((name) => existsSync(`/proc/sys/${name}`))
+      .map((name) => `${name} ${readFileSync(`/proc/sys/${name}`, "utf8").trim()}`),
     ipc: lines(output("ipcs", "-a")).filter((line) => /^0x/.test(line)),
     files: ["slivers", "pool/slivers"].flatMap((name) => {
       const path = join(folder, name);

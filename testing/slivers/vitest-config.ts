@@ -6,7 +6,7 @@ import { patient } from "../patience.ts";
 const ALL = ["packages/*/*/test/**/lxc-*.test.ts"];
 /** They measure how the kernel divides the processors: nothing else may run meanwhile. */
 const ALONE = [
-  "packages/slivers/manager/test/isolation/lxc-{hostile-counts,hostile-ends,hostile-folders,loans,neighbours,shares}.test.ts",
+  "packages/slivers/manager/test/isolation/lxc-{attacks,hostile-*,loans,neighbours,shares}.test.ts",
   "packages/nodeyard/process/test/slivers/lxc-lending.test.ts",
 ];
 

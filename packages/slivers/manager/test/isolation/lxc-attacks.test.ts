@@ -1,14 +1,19 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { patience } from "../../../../../testing/patience.ts";
 import { PARENT } from "../../src/isolation/cgroups/edge/cgroups.ts";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { CAPABILITIES } from "../../src/isolation/lxc/lxc-config.ts";
 import { FIRST_ID, IDS } from "../../src/isolation/lxc/names.ts";
+import { besideNeighbour } from "./machine/beside.ts";
+import { ATTACKS, attackUntil, WARM } from "./machine/neighbours.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { addressOf, begin, bringUp, configsOf, inSliver } from "./machine/slivers.ts";
+import { WORLD_DEVICE } from "./machine/world.ts";
+import { worldSite } from "./machine/world-site.ts";
 
 /** Numbers of capabilities, from linux/capability.h. */
 const NUMBERS: Readonly<Record<(typeof CAPABILITIES)[number], number>> = {
@@ -180,6 +185,21 @@ describe.skipIf(whyNot() !== undefined)("code in a sliver is hostile", () => {
       );
       expect(dropped(/ip saddr != 10\.213\.0\.1 counter packets (\d+)/)).toBe(0);
     });
+  });
+});
+
+describe.skipIf(whyNot() !== undefined)("beside hostile code", () => {
+  const site = worldSite({ outbound: { device: WORLD_DEVICE } });
+
+  test.each(Object.entries(ATTACKS))("a %s makes nothing of a neighbour's worse", async (_, script) => {
+    const { real } = site;
+    const backEnd = real.backEnd("container");
+    const [config] = configsOf(real.key, { 1: { memoryCap: 65_536, connections: 50 } });
+    const attack = async (over: AbortSignal) => {
+      const { done } = attackUntil(over, script, { real, backEnd, config: config! });
+      await Promise.race([done, sleep(WARM)]);
+    };
+    await besideNeighbour(real, backEnd, { config: config!, attack });
   });
 });
 

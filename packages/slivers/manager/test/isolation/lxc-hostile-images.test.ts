@@ -3,12 +3,13 @@ import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@nodeyard/runtime";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { SliverMachine } from "../../src/isolation/lxc/edge/machine.ts";
 import { isolationSchema } from "../../src/isolation/lxc/options.ts";
+import { besideNeighbour } from "./machine/beside.ts";
 import { ImageLab, ROOT } from "./machine/image-lab.ts";
-import { whyNot } from "./machine/rig.ts";
+import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { configsOf } from "./machine/slivers.ts";
 import { type TarMember, tarOf } from "./machine/tar.ts";
 
@@ -157,4 +158,48 @@ describe.skipIf(whyNot() !== undefined)("what an archive may hold", () => {
       await machine.dismantle(signal);
     }
   });
+});
+
+describe.skipIf(whyNot() !== undefined)("beside archives that are refused", () => {
+  /** Without sshd, which shows only when all of it is unpacked. */
+  const REFUSED: Readonly<Record<string, readonly TarMember[]>> = {
+    "many files": Array.from({ length: 20_000 }, (_, at) => ({ name: `./${at}`, content: "x" })),
+    "a large file": [{ name: "./large", content: "x".repeat(300_000_000) }],
+  };
+  let real: RealMachine;
+  beforeAll(async () => {
+    real = await realMachine();
+  });
+  afterEach(async () => {
+    await real.clear();
+    expect(await real.leftovers()).toEqual([]);
+  });
+  afterAll(() => real?.stop());
+
+  test.each(Object.entries(REFUSED))(
+    "%s, again and again, nothing of a neighbour's is worse",
+    async (_, members) => {
+      const tar = join(real.folder, "refused.tar");
+      writeFileSync(tar, tarOf(members));
+      const makers = real.machineWith({ images: { refused: { tar } } });
+      const [config, made] = configsOf(real.key, { 1: {}, 2: {} });
+      const refused = () =>
+        expect(makers.create({ ...made!, image: "refused" }, signal)).rejects.toMatchObject({
+          code: "sliver.image",
+        });
+      let again: Promise<void> | undefined;
+      const attack = async (over: AbortSignal) => {
+        await refused();
+        again = (async () => {
+          while (!over.aborted) await refused();
+        })();
+        again.catch(() => undefined);
+      };
+      try {
+        await besideNeighbour(real, real.backEnd("account"), { config: config!, attack });
+      } finally {
+        await again;
+      }
+    },
+  );
 });

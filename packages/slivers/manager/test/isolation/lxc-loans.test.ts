@@ -1,12 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { SliverBusyError, SliverClient, unixTransport } from "@nodeyard/sliver-protocol";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { patient } from "../../../../../testing/patience.ts";
 import { spec } from "../api/rig.ts";
+import { notWorse } from "./machine/beside.ts";
 import { RealDaemon } from "./machine/daemon.ts";
 import { type RealMachine, realMachine, SSH_OPTIONS, whyNot } from "./machine/rig.ts";
+import { begin } from "./machine/slivers.ts";
 import { cpuGroup, cpuTime, cpuWeight, pause } from "./machine/usage.ts";
 
 /** Milliseconds over which a split is measured. */
@@ -15,6 +18,15 @@ const MEASURED = 4_000;
 const BURNT = 1_000_000_000;
 /** Between two looks at the kernel's values. */
 const LOOK = 2;
+/** Perl: the first argument lends to the second one, and calls it back, without an end. Prints a line when that was done. */
+const ASK = `use IO::Socket::UNIX; $| = 1;
+  for (my $n = 0; ; $n++) {
+    my $s = IO::Socket::UNIX->new(Peer => "/run/nodeyard/api.sock") or next;
+    my $loans = $n % 2 ? "" : "[\\"$ARGV[1]\\",\\"cpu_share\\",1]";
+    my $body = "{\\"method\\":\\"SetLoans\\",\\"params\\":[\\"$ARGV[0]\\",[$loans]]}";
+    print $s "POST /json/v2 HTTP/1.0\\r\\nContent-Length: " . length($body) . "\\r\\n\\r\\n$body";
+    print "done\\n" if join("", <$s>) =~ /result/;
+  }`;
 
 describe.skipIf(whyNot() !== undefined)("loans, from a sliver's own call to the kernel", () => {
   let real: RealMachine;
@@ -22,12 +34,6 @@ describe.skipIf(whyNot() !== undefined)("loans, from a sliver's own call to the 
   beforeAll(async () => {
     real = await realMachine();
     daemon = await RealDaemon.start(real, "account");
-    const sliver = (name: string, cpuShare: number) =>
-      spec(name, {
-        generation: 1,
-        keys: [real.key],
-        rspec: { cpuShare, disk: 65_536, memoryCap: 131_072 },
-      });
     await daemon.deliver(sliver("ada", 96), sliver("bob", 32));
     await daemon.running("ada", "bob");
     for (const name of ["ada", "bob"])
@@ -38,6 +44,12 @@ describe.skipIf(whyNot() !== undefined)("loans, from a sliver's own call to the 
     await real?.stop();
   });
 
+  const sliver = (name: string, cpuShare: number) =>
+    spec(name, {
+      generation: 1,
+      keys: [real.key],
+      rspec: { cpuShare, disk: 65_536, memoryCap: 131_072 },
+    });
   const signal = () => AbortSignal.timeout(patient(60_000));
   // What speaks for a sliver is the socket that is seen inside.
   const sockets = new Map<string, string>();
@@ -109,6 +121,35 @@ describe.skipIf(whyNot() !== undefined)("loans, from a sliver's own call to the 
     }
     expect([...seen]).toContain("there, back");
     expect([...seen]).not.toContain("there, lent");
+  });
+
+  test("beside six that change them in a loop a start takes at most a quarter more than alone", async () => {
+    const eves = Array.from({ length: 6 }, (_, at) => sliver(`eve${at}`, 16));
+    const all = [sliver("ada", 96), sliver("bob", 32), ...eves];
+    await daemon.deliver(...all);
+    await daemon.running(...all.map(({ name }) => name));
+    let generation = 0;
+    const start = async () => {
+      const began = performance.now();
+      await daemon.deliver(...all, { ...sliver("late", 16), generation: ++generation });
+      await daemon.running("late");
+      const took = performance.now() - began;
+      await daemon.deliver(...all);
+      await expect.poll(() => reportOf("late"), { timeout: patient(30_000) }).toBe(undefined);
+      return took;
+    };
+    const loops: ChildProcess[] = [];
+    const attack = async () => {
+      for (const { name } of eves) {
+        const { index } = await reportOf(name);
+        loops.push(begin(real, index!, `exec perl -e '${ASK}' ${name} ada`));
+      }
+      await Promise.all(loops.map((one) => once(one.stdout!, "data")));
+    };
+    const end = async () => {
+      for (const one of loops.splice(0)) one.kill();
+    };
+    await notWorse([["start", start]], new Map(), attack, end);
   });
 
   /** Resolves when it is under way: a login takes longer on a busy machine. */

@@ -11,7 +11,7 @@ import { begin, bringUp, configsOf, inSliver } from "./slivers.ts";
 /** What a neighbour needs for the same work beside an attack, as a part of what it needs alone: at most. */
 const WORSE = 1.25;
 /** Measurements of each kind alone, and at most beside an attack; and attacks until one round is good enough. */
-const ALONE = 3;
+const ALONE = 5;
 const BESIDE = 8;
 const ROUNDS = 3;
 /** All of an attacker is gone so soon after its end, milliseconds. */
@@ -31,8 +31,8 @@ export type Kind = (typeof KINDS)[number];
 
 export interface Attack {
   readonly config: SliverConfig;
-  /** Resolves when the attack is at its worst. */
-  readonly attack: () => Promise<unknown>;
+  /** Resolves when the attack is at its worst. `over` aborts before the attacker ends. */
+  readonly attack: (over: AbortSignal) => Promise<unknown>;
   /** Kinds that it may make worse, as docs/how-to/harden.md says. */
   readonly but?: readonly Kind[];
 }
@@ -41,10 +41,47 @@ export interface Attack {
 const undisturbed = new WeakMap<RealMachine, Map<Kind, number>>();
 
 /**
- * Attacks until nothing of a neighbour's is worse by a quarter than alone, at most three times, each from a new sliver that must be gone half
- * a minute after its end. Of each kind the least disturbed measurement counts: what else runs on the machine only takes, while what an attack
- * takes lacks in every one. Before another round the neighbour is measured alone anew, because a machine that has become slower since would
- * count against the slivers. `backEnd`: of the attacker.
+ * Attacks until no measure is worse by a quarter than alone, at most three times. Of each the least disturbed measurement counts: what else
+ * runs on the machine only takes, while what an attack takes lacks in every one. Before another round all is measured alone anew, because a
+ * machine that has become slower since would count against the attack. `alone`: what was measured before, which is kept there. `attack`
+ * resolves when it is at its worst; its signal aborts before `end`, which resolves when it is over.
+ */
+export async function notWorse<K>(
+  measures: readonly (readonly [K, () => Promise<number>])[],
+  alone: Map<K, number>,
+  attack: (over: AbortSignal) => Promise<unknown>,
+  end: () => Promise<unknown>,
+): Promise<void> {
+  /** None more when one is small enough. */
+  const least = async (measure: () => Promise<number>, times: number, enough = 0) => {
+    let best = Number.POSITIVE_INFINITY;
+    for (let at = 0; at < times && best > enough; at++) best = Math.min(best, await measure());
+    return best;
+  };
+  for (let round = 1; ; round++) {
+    for (const [kind, measure] of measures)
+      if (round > 1 || !alone.has(kind)) alone.set(kind, await least(measure, ALONE));
+    const worse: string[] = [];
+    const over = new AbortController();
+    try {
+      await attack(over.signal);
+      for (const [kind, measure] of measures) {
+        const ratio = (await least(measure, BESIDE, WORSE * alone.get(kind)!)) / alone.get(kind)!;
+        console.error(`${kind} ${ratio.toFixed(2)} of ${alone.get(kind)!.toFixed(0)}`);
+        if (ratio > WORSE) worse.push(`${kind} ${ratio.toFixed(2)}`);
+      }
+    } finally {
+      over.abort();
+      await end();
+    }
+    if (worse.length === 0) return;
+    if (round === ROUNDS) throw new Error(`beside the attack a neighbour needs so much more: ${worse}`);
+  }
+}
+
+/**
+ * Attacks, each time from a new sliver that must be gone half a minute after its end, until nothing of a neighbour's is worse by a quarter than
+ * alone. `backEnd`: of the attacker.
  */
 export async function besideNeighbour(
   real: RealMachine,
@@ -81,12 +118,6 @@ export async function besideNeighbour(
         for (let call = 0; call < CALLS; call++) await daemon!.report();
       }),
   };
-  /** The least of so many measurements; none more when one is small enough. */
-  const least = async (kind: Kind, times: number, enough = 0) => {
-    let best = Number.POSITIVE_INFINITY;
-    for (let at = 0; at < times && best > enough; at++) best = Math.min(best, await measures[kind]());
-    return best;
-  };
   const alone = undisturbed.get(real) ?? new Map<Kind, number>();
   undisturbed.set(real, alone);
   let daemon: RealDaemon | undefined;
@@ -95,22 +126,15 @@ export async function besideNeighbour(
     // One that has no document ends nobody, and looks at all. It prepares the same machine, so it comes after the neighbour.
     daemon = await RealDaemon.start(real, "account");
     await daemon.rig.launcher.watch(0, signal);
-    for (let round = 1; ; round++) {
-      for (const kind of kinds) if (round > 1 || !alone.has(kind)) alone.set(kind, await least(kind, ALONE));
-      await bringUp(backEnd, [config]);
-      const worse: string[] = [];
-      try {
-        await attack();
-        for (const kind of kinds) {
-          const ratio = (await least(kind, BESIDE, WORSE * alone.get(kind)!)) / alone.get(kind)!;
-          if (ratio > WORSE) worse.push(`${kind} ${ratio.toFixed(2)}`);
-        }
-      } finally {
-        await backEnd.destroy(config, AbortSignal.timeout(GONE));
-      }
-      if (worse.length === 0) return;
-      if (round === ROUNDS) throw new Error(`beside the attack a neighbour needs so much more: ${worse}`);
-    }
+    await notWorse(
+      kinds.map((kind) => [kind, measures[kind]]),
+      alone,
+      async (over) => {
+        await bringUp(backEnd, [config]);
+        await attack(over);
+      },
+      () => backEnd.destroy(config, AbortSignal.timeout(GONE)),
+    );
   } finally {
     await own.destroy(neighbour!, signal);
     await own.destroy(later!, signal);

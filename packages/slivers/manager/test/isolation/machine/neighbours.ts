@@ -5,6 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { beforeAll, expect } from "vitest";
 import type { SliverConfig } from "../../../src/core/plan.ts";
 import type { LxcBackEnd } from "../../../src/isolation/lxc/edge/lxc-back-end.ts";
+import type { RealMachine } from "./rig.ts";
 import { begin, bringUp, configsOf, inSliver } from "./slivers.ts";
 import { SINK, WORLD, WORLD_DEVICE } from "./world.ts";
 import { worldSite } from "./world-site.ts";
@@ -23,7 +24,7 @@ const MEASURED = 3;
  */
 export const WEIGHT = availableParallelism() > 1 ? 10_000 : 1_000;
 /** Milliseconds that an attacker has to be at its worst. */
-const WARM = 1_000;
+export const WARM = 1_000;
 /** Looks, and milliseconds between them, for the end of a sliver whose processes are being killed. */
 const LOOKS = 50;
 const BETWEEN = 100;
@@ -147,7 +148,13 @@ export function neighbours(
     measure: () => Promise<number>,
   ): Promise<number> {
     const over = new AbortController();
-    const attackers = attacks.map((script, at) => attack(hostile[at]!, script, over.signal));
+    const from = (config: SliverConfig) => ({
+      real: site.real,
+      backEnd,
+      config,
+      ...(nesting ? { login: "root" } : {}),
+    });
+    const attackers = attacks.map((script, at) => attackUntil(over.signal, script, from(hostile[at]!)));
     // An attacker that gives up fails the test, also while others are waited for.
     const failed = Promise.race(attackers.map(({ done }) => done.then(() => new Promise<never>(() => {}))));
     failed.catch(() => undefined);
@@ -161,35 +168,41 @@ export function neighbours(
     }
   }
 
-  /**
-   * Runs a script in an attacker's sliver until it is `over`. Where the kernel kills a sliver for its memory, as a whole, it is started
-   * again, as the manager does. `began`: the script has printed something. `done` rejects when the script ends by itself.
-   */
-  function attack(config: SliverConfig, script: string, over: AbortSignal) {
-    const login = nesting ? "root" : undefined;
-    let child = begin(site.real, config.index, script, login);
-    const began = once(child.stdout!, "data");
-    began.catch(() => undefined);
-    over.addEventListener("abort", () => child.kill());
-    const goOn = async () => {
-      for (;;) {
-        await once(child, "exit");
-        if (over.aborted) return;
-        for (let look = 0; await isRunning(config); look++) {
-          if (look === LOOKS) throw new Error(`${script}\nended by itself`);
-          await pause(BETWEEN);
-        }
-        await backEnd.start(config, signal);
-        if (over.aborted) return;
-        child = begin(site.real, config.index, script, login);
-      }
-    };
-    return { began, done: goOn() };
-  }
-
-  async function isRunning({ index }: SliverConfig): Promise<boolean> {
-    return (await backEnd.inspect(signal)).some((one) => one.index === index && one.phase === "running");
-  }
-
   return kept;
+}
+
+/** The sliver from which an attack comes. */
+interface Attacker {
+  readonly real: RealMachine;
+  readonly backEnd: LxcBackEnd;
+  readonly config: SliverConfig;
+  readonly login?: string;
+}
+
+/**
+ * Runs a script in an attacker's sliver until it is `over`. Where the kernel kills a sliver for its memory, as a whole, it is started
+ * again, as the manager does. `began`: the script has printed something. `done` rejects when the script ends by itself.
+ */
+export function attackUntil(over: AbortSignal, script: string, { real, backEnd, config, login }: Attacker) {
+  const { signal } = new AbortController();
+  let child = begin(real, config.index, script, login);
+  const began = once(child.stdout!, "data");
+  began.catch(() => undefined);
+  over.addEventListener("abort", () => child.kill());
+  const isRunning = async () =>
+    (await backEnd.inspect(signal)).some((one) => one.index === config.index && one.phase === "running");
+  const goOn = async () => {
+    for (;;) {
+      await once(child, "exit");
+      if (over.aborted) return;
+      for (let look = 0; await isRunning(); look++) {
+        if (look === LOOKS) throw new Error(`${script}\nended by itself`);
+        await pause(BETWEEN);
+      }
+      await backEnd.start(config, signal);
+      if (over.aborted) return;
+      child = begin(real, config.index, script, login);
+    }
+  };
+  return { began, done: goOn() };
 }
