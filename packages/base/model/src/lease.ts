@@ -8,7 +8,9 @@ export const LEASES = "/nodeyard/leases";
  * waiting: its request is not fulfilled yet. granted: a launcher holds the nodes for it. failed: no pool could serve it.
  * released: the client returned it or it expired, and its nodes are about to be returned.
  */
-export type LeaseState = "waiting" | "granted" | "failed" | "released";
+export const leaseStates = ["waiting", "granted", "failed", "released"] as const;
+/** A state of leaseStates. */
+export type LeaseState = (typeof leaseStates)[number];
 
 /** What the client reports about its nodes when it returns them. */
 export const leaseVerdicts = ["ok", "dirty", "infra-failure"] as const;
@@ -16,7 +18,7 @@ export const leaseVerdicts = ["ok", "dirty", "infra-failure"] as const;
 export type LeaseVerdict = (typeof leaseVerdicts)[number];
 
 const fields = {
-  state: strict<LeaseState>("state", oneOf("waiting", "granted", "failed", "released")),
+  state: strict<LeaseState>("state", oneOf(...leaseStates)),
   /** The client, for people: user@host. */
   owner: optional("owner", "", word),
   labels: strict("labels", words),

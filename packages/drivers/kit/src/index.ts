@@ -50,6 +50,7 @@ export * from "./place.ts";
 export * from "./resources.ts";
 export * from "./run-steps.ts";
 export * from "./scanner.ts";
+export * from "./sliver-machine.ts";
 export * from "./tags.ts";
 export * from "./templates.ts";
 export * from "./transfer.ts";

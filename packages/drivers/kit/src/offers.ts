@@ -1,6 +1,7 @@
 import type { LabelConfig, PoolConfig } from "./config/compiled.ts";
 import type { Resources } from "./resources.ts";
 import type { Step, StepContext } from "./run-steps.ts";
+import type { SliverMachine } from "./sliver-machine.ts";
 import type { ExternalId, ImageTag, Tag } from "./tags.ts";
 
 /**
@@ -37,51 +38,6 @@ export interface SliverOffer {
    * seconds. A machine that does not answer has an `error`.
    */
   machines(signal: AbortSignal): Promise<readonly SliverMachine[]>;
-}
-
-/** A machine with its slivers. */
-export interface SliverMachine {
-  readonly name: string;
-  /** Why its state is unknown, or why it is left alone; null: it answers. */
-  readonly error: string | null;
-  /** The most that it can guarantee, and what it guarantees now; names as in the provider's quota. */
-  readonly capacity: Resources;
-  readonly guaranteed: Resources;
-  /** Facts about the machine, for operators: updates of its images that are tried, faults. Absent: none. */
-  readonly remarks?: readonly string[];
-  /** Faults of the machine, as its sliver manager reports them. Absent: it does not answer. */
-  readonly faults?: {
-    /** Disk limits do not hold until its file system has counted again what slivers use. */
-    readonly counting: boolean;
-    /** Operations on files that have waited for half a minute. */
-    readonly waitingThreads: number;
-  };
-  /** Contains an entry for the unassigned rest (`use` "free") while a sliver borrows from it. */
-  readonly slivers: readonly {
-    readonly name: string;
-    /** Null: the sliver is no node of this installation. */
-    readonly node: string | null;
-    readonly use: "busy" | "idle" | "free";
-    readonly phase: string;
-    /** The operation in progress; null when there is none. */
-    readonly doing: string | null;
-    readonly error: string | null;
-    /** Facts that explain how its jobs fared, for operators: processes killed for lack of memory, a spent budget. */
-    readonly remarks: readonly string[];
-    /** Present use; names and units as in the sliver manager's reports. */
-    readonly usage: Resources;
-    readonly guarantees: Resources;
-    /** The rspec and the effective rspec (after loans), with the sliver manager's names and units. */
-    readonly rspec: Resources;
-    readonly effective: Resources;
-    /** Loans to slivers of the same machine. `refused` says why a loan is not in force. */
-    readonly loans: readonly {
-      readonly to: string;
-      readonly resource: string;
-      readonly amount: number;
-      readonly refused: string | null;
-    }[];
-  }[];
 }
 
 /** How nodes of other providers are divided into slots. The label alone decides, so no provider has to be open. */

@@ -37,7 +37,8 @@ export async function machineOf(
     return shown(report, installation, host.taken(report)?.message);
   } catch (error) {
     signal.throwIfAborted();
-    return { name: host.name, error: messageOf(error), capacity: {}, guaranteed: {}, slivers: [] };
+    const unknown = { capacity: {}, guaranteed: {}, remarks: [], slivers: [] };
+    return { name: host.name, error: messageOf(error), ...unknown };
   }
 }
 

@@ -43,16 +43,6 @@ export function parseLabels(words: readonly string[]): readonly string[] {
 }
 
 /**
- * The short form again: each label once, with its count, in the order of its first place. Labels that are interleaved lose that
- * order.
- */
-export function labelsText(labels: readonly string[]): string {
-  const counts = new Map<string, number>();
-  for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
-  return [...counts].map(([label, count]) => (count === 1 ? label : `${label}:${count}`)).join(", ");
-}
-
-/**
  * "90s", "10m", "1h30m", "2d"; a bare number is seconds, as in nodepool.yaml. Returns milliseconds. Throws UsageError, also for
  * 0: no caller has a meaning for it, and `hold --for 0` would look like "not at all" while the tree means "without limit" by it.
  */

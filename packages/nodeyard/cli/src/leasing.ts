@@ -1,7 +1,6 @@
-import { msOf, plain } from "@nodeyard/operations/listing";
+import { labelsText, msOf, plain } from "@nodeyard/operations/listing";
 import { abortable, choices, deadline, messageOf } from "@nodeyard/runtime";
 import type { Machine } from "@nodeyard/telemetry/machine";
-import { labelsText } from "./arguments.ts";
 import type { Backend, LeaseRow } from "./backend/backend.ts";
 import { CommandError, Interrupted, TimedOut } from "./errors.ts";
 import { followLease, type LeaseProgress } from "./follow.ts";

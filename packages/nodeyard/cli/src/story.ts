@@ -1,6 +1,5 @@
 import type { Explanation } from "@nodeyard/operations";
-import { plain } from "@nodeyard/operations/listing";
-import { labelsText } from "./arguments.ts";
+import { labelsText, plain } from "@nodeyard/operations/listing";
 import { imageText } from "./story-image.ts";
 import { estimateText, poolsText } from "./story-pools.ts";
 import { factLines, sinceText, tryText, valueText } from "./story-values.ts";

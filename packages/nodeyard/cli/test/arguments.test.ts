@@ -1,6 +1,6 @@
+import { labelsText } from "@nodeyard/operations/listing";
 import { describe, expect, test } from "vitest";
 import {
-  labelsText,
   parseAddress,
   parseDuration,
   parseLabels,

@@ -3,7 +3,9 @@ import {
   accessFields,
   age,
   cell,
+  leaseColumns,
   leaseFields,
+  leaseJson,
   nodeColumns,
   nodeDetailColumns,
   nodeFields,
@@ -19,7 +21,7 @@ import type { LeaseProgress } from "../src/follow.ts";
 import { type Described, describeProgram } from "../src/index.ts";
 import { printRows } from "../src/listing.ts";
 import { Progress } from "../src/progress.ts";
-import { leaseColumns, leaseJson, sshLine } from "../src/rows.ts";
+import { sshLine } from "../src/ssh-words.ts";
 
 function node(fields: object) {
   return decodeNode(

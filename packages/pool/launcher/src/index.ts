@@ -1,5 +1,5 @@
 export { Launcher } from "./launcher.ts";
 export type { LauncherConfig, LauncherOptions } from "./options.ts";
 export type { Identity } from "./providers/served.ts";
-export { type Difference, listResources, survey, surveyLeft } from "./providers/survey.ts";
+export { listResources, survey, surveyLeft } from "./providers/survey.ts";
 export { TIMING_EVENTS } from "./timings.ts";

@@ -10,37 +10,8 @@ import { mayBeOf } from "@nodeyard/view";
 import { readEach, registeredPools } from "./explain/tree-facts.ts";
 import type { OperationHandles } from "./handles.ts";
 import { names } from "./images/list.ts";
+import type { ProviderRecords } from "./listing/provider-records.ts";
 import { listNodes } from "./listing.ts";
-
-/** A build of an image with the numbers of its uploads to one provider. */
-interface UploadedBuild {
-  readonly image: string;
-  readonly build: string;
-  readonly uploads: readonly string[];
-}
-
-/** What the tree has of a provider, as `nodeyard info --json` prints it. Keys are never renamed. */
-export interface ProviderRecords {
-  /** By image, then by build. */
-  readonly images: readonly UploadedBuild[];
-  readonly nodes: readonly {
-    readonly id: string;
-    readonly server_id: unknown;
-    readonly backing_node: string | null;
-    readonly slot: number | null;
-  }[];
-  /** Nodes of other providers that carry slots of this one. An erase does not touch them. */
-  readonly backing_nodes: readonly {
-    readonly id: string;
-    readonly provider: string | null;
-    readonly state: string;
-  }[];
-  /** Hosts of the launchers that serve it, or still delete its nodes. */
-  readonly served_by: readonly string[];
-  /** Nodes that may belong to it; until they are repaired or removed, its leak sweeps delete nothing. */
-  readonly unreadable: readonly string[];
-  readonly skipped: readonly { readonly path: string; readonly why: string }[];
-}
 
 /** Of a provider that is configured or not. Reads all nodes, and the names of all uploads. */
 export async function providerRecords(handles: OperationHandles, provider: string): Promise<ProviderRecords> {
@@ -109,8 +80,8 @@ export async function knownProviders(handles: OperationHandles): Promise<readonl
 export async function uploadsTo(
   handles: OperationHandles,
   provider: string,
-): Promise<readonly UploadedBuild[]> {
-  const found: UploadedBuild[] = [];
+): Promise<ProviderRecords["images"]> {
+  const found: ProviderRecords["images"][number][] = [];
   for (const image of await names(handles, paths.images))
     for (const build of await names(handles, paths.imageBuilds(image))) {
       const ids = await names(handles, paths.imageUploads(image, build, provider));

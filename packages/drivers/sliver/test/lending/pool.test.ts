@@ -295,6 +295,7 @@ describe("slivers of a pool that lend", () => {
         error: expect.stringContaining("did not answer"),
         capacity: {},
         guaranteed: {},
+        remarks: [],
         slivers: [],
       },
     ]);

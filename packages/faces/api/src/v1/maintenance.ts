@@ -1,15 +1,21 @@
 import { eraseProvider, listImages, providerRecords, serversOf } from "@nodeyard/operations";
-import { imageStatusFields, rowOf, schemaOf } from "@nodeyard/operations/listing";
+import {
+  alienImageShape,
+  differenceShape,
+  imageStatusFields,
+  objectOf,
+  providerRecordsShape,
+  rowOf,
+  type Shape,
+  schemaOf,
+  skippedRecords,
+} from "@nodeyard/operations/listing";
 import { z } from "zod";
 import { ApiError } from "./problems.ts";
 import { type Call, OPERATORS, type Route, route } from "./route.ts";
 
 /** What reading so many records of the tree itself costs, in calls of the caller's rate. */
 const TREE_CALLS = 10;
-
-const skipped = z
-  .array(z.object({ path: z.string(), why: z.string() }))
-  .describe("records that cannot be read");
 
 /** One part of a path in the tree: it must stay one. */
 const provider = z.object({
@@ -30,7 +36,7 @@ const imageStatus = route({
   status: 200,
   reply: z.object({
     items: z.array(schemaOf(z, imageStatusFields)),
-    skipped,
+    skipped: skippedRecords(z),
   }),
   handle: async (call) => {
     call.charge(TREE_CALLS);
@@ -48,23 +54,7 @@ const info = route({
   roles: OPERATORS,
   params: provider,
   status: 200,
-  reply: z.object({
-    images: z.array(z.object({ image: z.string(), build: z.string(), uploads: z.array(z.string()) })),
-    nodes: z.array(
-      z.object({
-        id: z.string(),
-        server_id: z.unknown(),
-        backing_node: z.string().nullable(),
-        slot: z.int().nullable(),
-      }),
-    ),
-    backing_nodes: z
-      .array(z.object({ id: z.string(), provider: z.string().nullable(), state: z.string() }))
-      .describe("of other providers, with slots of this one"),
-    served_by: z.array(z.string()).describe("hosts of launchers"),
-    unreadable: z.array(z.string()).describe("nodes that may belong to it"),
-    skipped,
-  }),
+  reply: objectOf(providerRecordsShape)(z),
   handle: async (call) => {
     call.charge(TREE_CALLS);
     return providerRecords(call.known.handles, call.params.id);
@@ -111,7 +101,7 @@ const erase = route({
 const SURVEY_CALLS = 50;
 
 /** A list of what clouds have and no record stands for. */
-function survey(name: string, what: "leaks" | "images", summary: string, item: z.ZodType): Route {
+function survey(name: string, what: "leaks" | "images", summary: string, item: Shape): Route {
   return route({
     id: `list_${name.replace("-", "_")}`,
     method: "GET",
@@ -121,7 +111,7 @@ function survey(name: string, what: "leaks" | "images", summary: string, item: z
     query: z.strictObject({ provider: z.string().max(1_000).optional().describe("only this one") }),
     status: 200,
     reply: z.object({
-      items: z.array(item),
+      items: z.array(objectOf(item)(z)),
       failures: z
         .array(z.object({ provider: z.string(), error: z.string() }))
         .describe("providers whose cloud could not be asked"),
@@ -137,34 +127,19 @@ function survey(name: string, what: "leaks" | "images", summary: string, item: z
   });
 }
 
-const cloudId = z.unknown().describe("as the cloud has it");
 /** Both answer with the rows that the command line prints, and name the clouds that did not answer. */
 const surveys = [
   survey(
     "cloud-leaks",
     "leaks",
     "What sweeps of this launcher's providers would do, as `nodeyard leaks` shows it; every cloud is asked",
-    z.object({
-      provider: z.string(),
-      kind: z.enum(["leaked", "vanished", "foreign", "elsewhere", "left"]),
-      type: z.string(),
-      id: cloudId,
-      node: z.string(),
-      action: z.enum(["delete", "take-out", "keep"]),
-      why: z.string(),
-    }),
+    differenceShape,
   ),
   survey(
     "cloud-images",
     "images",
     "Images in clouds that no upload stands for, as `nodeyard alien-image-list` shows them; every cloud is asked",
-    z.object({
-      provider: z.string(),
-      name: z.string(),
-      id: cloudId,
-      upload_id: z.string(),
-      kind: z.enum(["leaked", "foreign"]),
-    }),
+    alienImageShape,
   ),
 ];
 

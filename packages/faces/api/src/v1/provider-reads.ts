@@ -1,3 +1,4 @@
+import { sliverMachine } from "@nodeyard/driver";
 import { BREAKERS, decodeFailures, failureKey, readable, subjectOf } from "@nodeyard/model";
 import { askProvider, iso, type LauncherUse } from "@nodeyard/operations";
 import {
@@ -151,43 +152,11 @@ export const providers: Collection = {
   },
 };
 
-const amounts = z.record(z.string(), z.number());
-/** A sliver of a machine, as its sliver manager reports it. */
-const sliver = z.object({
-  name: z.string(),
-  node: maybe(z).describe("null: it is no node of this installation"),
-  use: z
-    .enum(["busy", "idle", "free"])
-    .describe("free: the part of the machine that no sliver has, while it is lent"),
-  phase: z.string(),
-  doing: maybe(z),
-  error: maybe(z),
-  remarks: texts(z).describe("what explains how its jobs fare: kills for memory, a used up budget"),
-  usage: amounts.describe("what it uses, since its start where it adds up"),
-  guarantees: amounts,
-  rspec: amounts.describe("in the sliver manager's names and units, as all below"),
-  effective: amounts.describe("the rspec after loans"),
-  loans: z.array(
-    z.object({
-      to: z.string(),
-      resource: z.string(),
-      amount: z.number(),
-      refused: maybe(z).describe("null: it is in force"),
-    }),
-  ),
-});
 const sliverMachinesSchema = z.object({
   items: z.array(
-    z.object({
-      id: z.string(),
-      provider: z.string(),
-      machine: z.string(),
-      error: maybe(z).describe("why nothing is known of it, or nothing is done to it"),
-      capacity: amounts.describe("what it guarantees at most, named as in the provider's quota"),
-      guaranteed: amounts,
-      remarks: texts(z).describe("updates of its images that are tried, or how they ended"),
-      slivers: z.array(sliver),
-    }),
+    z
+      .object({ id: z.string(), provider: z.string(), machine: z.string() })
+      .extend(sliverMachine.omit({ name: true, faults: true }).shape),
   ),
   unknown: z
     .array(z.object({ provider: z.string(), why: z.string() }))
@@ -224,12 +193,10 @@ const sliverMachines = route({
     const others = reported.map((provider) => ({ provider }));
     return {
       items: asked.flatMap(({ provider, machines }) =>
-        machines.map(({ name, remarks = [], ...machine }) => ({
-          id: `${provider}/${name}`,
-          provider,
-          machine: name,
-          remarks,
-          ...machine,
+        // Its faults are among its remarks, and a standing of their own.
+        machines.map(({ name, faults: _, ...shown }) => ({
+          ...{ id: `${provider}/${name}`, provider, machine: name },
+          ...shown,
         })),
       ),
       unknown: [

@@ -1044,7 +1044,7 @@ export interface Operations {
         /** what it guarantees at most, named as in the provider's quota */
         readonly capacity: Readonly<Record<string, number>>;
         readonly guaranteed: Readonly<Record<string, number>>;
-        /** updates of its images that are tried, or how they ended */
+        /** updates of its images that are tried, or how they ended; faults */
         readonly remarks: ReadonlyArray<string>;
         readonly slivers: ReadonlyArray<{
           readonly name: string;
@@ -1053,6 +1053,7 @@ export interface Operations {
           /** free: the part of the machine that no sliver has, while it is lent */
           readonly use: "busy" | "idle" | "free";
           readonly phase: string;
+          /** the operation under way */
           readonly doing: string | null;
           readonly error: string | null;
           /** what explains how its jobs fare: kills for memory, a used up budget */
@@ -1065,6 +1066,7 @@ export interface Operations {
           /** the rspec after loans */
           readonly effective: Readonly<Record<string, number>>;
           readonly loans: ReadonlyArray<{
+            /** a sliver of the same machine */
             readonly to: string;
             readonly resource: string;
             readonly amount: number;
@@ -1465,6 +1467,7 @@ export interface Operations {
       }>;
       readonly nodes: ReadonlyArray<{
         readonly id: string;
+        /** as the cloud has it */
         readonly server_id: unknown;
         readonly backing_node: string | null;
         readonly slot: number | null;
@@ -1475,9 +1478,9 @@ export interface Operations {
         readonly provider: string | null;
         readonly state: string;
       }>;
-      /** hosts of launchers */
+      /** hosts of the launchers that serve it, or still delete its nodes */
       readonly served_by: ReadonlyArray<string>;
-      /** nodes that may belong to it */
+      /** nodes that may belong to it; until they are repaired or removed, its leak sweeps delete nothing */
       readonly unreadable: ReadonlyArray<string>;
       /** records that cannot be read */
       readonly skipped: ReadonlyArray<{
@@ -1518,7 +1521,9 @@ export interface Operations {
     reply: {
       readonly items: ReadonlyArray<{
         readonly provider: string;
+        /** leaked: ours, and without a record. vanished: a ready node without a machine. foreign: of another installation with a provider of this name. elsewhere: a node whose machine is where the provider does not look. left: a node of a provider that is not configured, and that no launcher serves */
         readonly kind: "leaked" | "vanished" | "foreign" | "elsewhere" | "left";
+        /** of the resource, such as instance or port */
         readonly type: string;
         /** as the cloud has it */
         readonly id: unknown;
@@ -1548,6 +1553,7 @@ export interface Operations {
         /** as the cloud has it */
         readonly id: unknown;
         readonly upload_id: string;
+        /** leaked: ours, and without a record. foreign: of another installation with a provider of this name */
         readonly kind: "leaked" | "foreign";
       }>;
       /** providers whose cloud could not be asked */

@@ -1,4 +1,4 @@
-import type { Column, Row } from "@nodeyard/operations/listing";
+import { alienImageColumns, type Column, differenceColumns, type Row } from "@nodeyard/operations/listing";
 import { type Answers, Drivers, loadModule, openConfig, type SurveyOf, surveyRows } from "@nodeyard/process";
 import { defined } from "@nodeyard/runtime";
 import type { Command } from "commander";
@@ -12,33 +12,15 @@ interface LeaksOptions {
   readonly json?: boolean;
 }
 
-/** "A Sweep Would": what a launcher's sweep would decide by the same records and the same answer of the cloud. */
-const leakColumns: readonly Column[] = [
-  { heading: "Provider", key: "provider" },
-  { heading: "What", key: "kind" },
-  { heading: "Type", key: "type" },
-  { heading: "ID", key: "id" },
-  { heading: "Node", key: "node" },
-  { heading: "A Sweep Would", key: "action" },
-  { heading: "Because", key: "why" },
-];
-
 /** `nodeyard leaks`: reads only. A provider that could not be asked makes exit code 1, after the others were shown. */
 export function defineLeaks(command: Command, session: Session): void {
   command
     .option("--provider <name>", "only this provider of the configuration")
     .option("--json", "an array of objects on stdout")
-    .action(({ provider, json }: LeaksOptions) => survey(session, "leaks", leakColumns, provider, json));
+    .action(({ provider, json }: LeaksOptions) =>
+      survey(session, "leaks", differenceColumns, provider, json),
+    );
 }
-
-/** Nodepool's columns Provider, Name and Image ID come first. */
-const imageColumns: readonly Column[] = [
-  { heading: "Provider", key: "provider" },
-  { heading: "Name", key: "name" },
-  { heading: "Image ID", key: "id" },
-  { heading: "Upload ID", key: "upload_id" },
-  { heading: "What", key: "kind" },
-];
 
 /** `nodeyard alien-image-list`: images of others, without Nodeyard's tag, are not listed. */
 export function defineAlienImages(command: Command, session: Session): void {
@@ -46,7 +28,7 @@ export function defineAlienImages(command: Command, session: Session): void {
     .argument("[provider]", "only this provider of the configuration")
     .option("--json", "an array of objects on stdout")
     .action((only: string | undefined, { json }: { readonly json?: boolean }) =>
-      survey(session, "images", imageColumns, only, json),
+      survey(session, "images", alienImageColumns, only, json),
     );
 }
 

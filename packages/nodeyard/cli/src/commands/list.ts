@@ -12,6 +12,8 @@ import {
   columns,
   imageColumns,
   jsonOnly,
+  leaseColumns,
+  leaseJson,
   nodeColumns,
   nodeDetailColumns,
   type Row,
@@ -26,7 +28,6 @@ import type { Backend, Rows, Watched } from "../backend/backend.ts";
 import { withBackend } from "../backend/with-backend.ts";
 import { addFilters, type Filters, filtered } from "../filters.ts";
 import { printRows, printSkipped } from "../listing.ts";
-import { leaseColumns, leaseJson } from "../rows.ts";
 import type { Session } from "../session.ts";
 import { CLEAR, watching } from "../watching.ts";
 

@@ -7,8 +7,8 @@ import { withBackend } from "../backend/with-backend.ts";
 import { CommandError, Interrupted, TimedOut } from "../errors.ts";
 import { type Asked, askAndUse, awaitNodes, giveBack, type LeaseOptions, unknownLabels } from "../leasing.ts";
 import { printJson } from "../listing.ts";
-import { sshLine } from "../rows.ts";
 import type { Session } from "../session.ts";
+import { sshLine } from "../ssh-words.ts";
 
 interface RequestOptions extends LeaseOptions {
   readonly wait?: boolean;

@@ -6,8 +6,8 @@ import type { Backend } from "../backend/backend.ts";
 import { withBackend } from "../backend/with-backend.ts";
 import { CommandError, CommandFailed, NoNode, TimedOut, UsageError } from "../errors.ts";
 import { askAndUse, awaitNodes, giveBack, type LeaseOptions } from "../leasing.ts";
-import { quote, sshWords } from "../rows.ts";
 import type { Session } from "../session.ts";
+import { quote, sshWords } from "../ssh-words.ts";
 import { addLeaseOptions } from "./request.ts";
 
 interface RunOptions extends LeaseOptions {

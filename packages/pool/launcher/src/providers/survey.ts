@@ -15,27 +15,11 @@ import {
 } from "@nodeyard/driver";
 import { placeOf } from "@nodeyard/model";
 import type { UnreadableNode } from "@nodeyard/operations";
+import type { Difference } from "@nodeyard/operations/listing";
 import { type Clock, deadline, inTime, NodeyardError, type Random } from "@nodeyard/runtime";
 import { isElsewhere } from "@nodeyard/scheduler";
 import type { Log } from "@nodeyard/telemetry";
 import { mayBeOf, type NodeEntry } from "@nodeyard/view";
-
-/** One difference between a cloud and the records, and what a sweep does about it. */
-export interface Difference {
-  readonly provider: string;
-  /**
-   * leaked: ours, and without a record. vanished: a ready node without a machine. foreign: of another installation with a
-   * provider of this name. elsewhere: a node whose machine is where the provider does not look. left: a node of a provider that is not
-   * configured, and that no launcher serves.
-   */
-  readonly kind: "leaked" | "vanished" | "foreign" | "elsewhere" | "left";
-  /** Type of the resource: "instance", "port". */
-  readonly type: string;
-  readonly id: ExternalId | null;
-  readonly node: string;
-  readonly action: "delete" | "take-out" | "keep";
-  readonly why: string;
-}
 
 /**
  * What two sweeps of a provider would do if both saw this listing. `nodes` must be read after the listing began, at `asked` (tree

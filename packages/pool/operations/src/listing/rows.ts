@@ -3,6 +3,7 @@ import {
   costOf,
   type Lease,
   leaseIdOf,
+  leaseStates,
   leaseVerdicts,
   type NodeRecord,
   nodeStates,
@@ -26,7 +27,7 @@ import {
   text,
   texts,
 } from "./fields.ts";
-import { ageIn } from "./table.ts";
+import { ageIn, labelsText } from "./table.ts";
 
 /** A node, for programs. A key with a heading is a column of `list --detail`, after those of Nodepool. */
 export const nodeFields: Fields<ListedNode> = {
@@ -158,7 +159,7 @@ export const requestColumns: readonly Column[] = columns({
 /** A lease, for programs. */
 export const leaseFields: Fields<Lease> = {
   id: [text, ({ id }) => id],
-  state: [oneOf(["waiting", "granted", "failed", "released"]), ({ state }) => state],
+  state: [oneOf(leaseStates), ({ state }) => state],
   owner: [text, ({ owner }) => owner],
   labels: [texts, ({ labels }) => labels],
   request: [maybe, ({ request }) => request],
@@ -181,6 +182,24 @@ export const leaseFields: Fields<Lease> = {
 /** The column of the time that is left until the row's `expires`. */
 export const timeLeft: NonNullable<Column["value"]> = ({ expires }, { now, ages }) =>
   ageIn(ages, ((msOf(expires) ?? 0) - now) / 1_000);
+
+/** The table of `list --leases`. `--json` has the lists of labels and nodes whole. */
+export const leaseColumns: readonly Column[] = [
+  ...columns({ Lease: "id", State: "state", Owner: "owner" }),
+  // A lease of a thousand nodes is one line that can be read.
+  { heading: "Labels", key: "labels", show: ({ labels }) => labelsText(labels as readonly string[]) },
+  ...columns({ Request: "request" }),
+  { heading: "Nodes", key: "nodes", show: ({ nodes }) => some(nodes as readonly string[]) },
+  ...columns({ "Time Left": ["time_left", timeLeft] }),
+];
+
+/** What only `--json` shows of a lease. */
+export const leaseJson = columns({ Expires: "expires", Age: ["age", ageOf("created")] });
+
+/** A few names whole; of many the first and the last. */
+function some(names: readonly string[]): string {
+  return names.length <= 5 ? names.join(",") : `${names[0]} ... ${names.at(-1)} (${names.length})`;
+}
 
 /** What a client needs to use a node, as `request --json` gives it, too. */
 export const accessFields: Fields<NodeRecord> = {

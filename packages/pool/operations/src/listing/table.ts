@@ -83,3 +83,13 @@ export function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are exactly what is taken out
   return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
 }
+
+/**
+ * Labels as people write them, "noble:3, arm": each once, with its count, in the order of its first place. Labels that are interleaved lose that
+ * order.
+ */
+export function labelsText(labels: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
+  return [...counts].map(([label, count]) => (count === 1 ? label : `${label}:${count}`)).join(", ");
+}

@@ -1,24 +1,4 @@
-import { ageOf, type Column, columns, timeLeft } from "@nodeyard/operations/listing";
-import { labelsText } from "./arguments.ts";
 import type { NodeAccess } from "./backend/backend.ts";
-
-/** The table of `list --leases`. `--json` has the lists of labels and nodes whole. */
-export const leaseColumns: readonly Column[] = [
-  ...columns({ Lease: "id", State: "state", Owner: "owner" }),
-  // A lease of a thousand nodes is one line that can be read.
-  { heading: "Labels", key: "labels", show: ({ labels }) => labelsText(labels as readonly string[]) },
-  ...columns({ Request: "request" }),
-  { heading: "Nodes", key: "nodes", show: ({ nodes }) => some(nodes as readonly string[]) },
-  ...columns({ "Time Left": ["time_left", timeLeft] }),
-];
-
-/** What only `--json` shows of a lease. */
-export const leaseJson = columns({ Expires: "expires", Age: ["age", ageOf("created")] });
-
-/** A few names whole; of many the first and the last. */
-function some(names: readonly string[]): string {
-  return names.length <= 5 ? names.join(",") : `${names[0]} ... ${names.at(-1)} (${names.length})`;
-}
 
 type Login = Pick<NodeAccess, "interface_ip" | "connection_port" | "connection_type" | "username">;
 

@@ -1,0 +1,54 @@
+import { z } from "zod";
+
+const amounts = z.record(z.string(), z.number());
+
+const loan = z.object({
+  to: z.string().describe("a sliver of the same machine"),
+  resource: z.string(),
+  amount: z.number(),
+  refused: z.string().nullable().describe("null: it is in force"),
+});
+
+const sliver = z.object({
+  name: z.string(),
+  node: z.string().nullable().describe("null: it is no node of this installation"),
+  use: z
+    .enum(["busy", "idle", "free"])
+    .describe("free: the part of the machine that no sliver has, while it is lent"),
+  phase: z.string(),
+  doing: z.string().nullable().describe("the operation under way"),
+  error: z.string().nullable(),
+  remarks: z
+    .array(z.string())
+    .describe("what explains how its jobs fare: kills for memory, a used up budget"),
+  usage: amounts.describe("what it uses, since its start where it adds up"),
+  guarantees: amounts,
+  rspec: amounts.describe("in the sliver manager's names and units, as all below"),
+  effective: amounts.describe("the rspec after loans"),
+  loans: z.array(loan),
+});
+
+/** What a launcher reports of a machine, and REST describes. */
+export const sliverMachine = z.object({
+  name: z.string(),
+  error: z.string().nullable().describe("why nothing is known of it, or nothing is done to it"),
+  capacity: amounts.describe("what it guarantees at most, named as in the provider's quota"),
+  guaranteed: amounts,
+  remarks: z.array(z.string()).describe("updates of its images that are tried, or how they ended; faults"),
+  faults: z
+    .object({
+      counting: z
+        .boolean()
+        .describe("disk limits do not hold until its file system has counted again what slivers use"),
+      waitingThreads: z.int().describe("operations on files that have waited for half a minute"),
+    })
+    .exactOptional()
+    .describe("absent: it does not answer"),
+  slivers: z.array(sliver),
+});
+
+/** A machine with its slivers, among them the part that no sliver has while one borrows from it. */
+export type SliverMachine = Unchanged<z.infer<typeof sliverMachine>>;
+
+/** The same, which nobody changes. */
+type Unchanged<T> = T extends object ? { readonly [Key in keyof T]: Unchanged<T[Key]> } : T;
