@@ -76,7 +76,8 @@ async function initrd(draft: string, system: string): Promise<void> {
   await packRoot(root, INIT, join(draft, "initrd"));
 }
 
-async function libraries(program: string): Promise<readonly string[]> {
+/** The files of the shared libraries that a program loads. */
+export async function libraries(program: string): Promise<readonly string[]> {
   const text = await output("ldd", [program]);
   return [...text.matchAll(/(\/\S+) \(0x/g)].map(([, path]) => path as string);
 }

@@ -1,5 +1,5 @@
 export { Beyond } from "./beyond.ts";
-export { type TestImage, testImage } from "./image.ts";
+export { libraries, type TestImage, testImage } from "./image.ts";
 export { copyModules, kernelName, madeOnce, packRoot, unpackKernel } from "./kernel.ts";
 export { Launches } from "./machines.ts";
 export { reached } from "./reached.ts";

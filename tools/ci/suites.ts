@@ -248,6 +248,14 @@ export const SUITES: readonly Suite[] = [
     needs: ["build"],
   },
   {
+    name: "lxd",
+    command: vitest("lxd"),
+    covers: [...testsOf("lxd"), ...whole("drivers/lxd"), ...DRIVERS, "testing/lxd/**"],
+    turn: 0,
+    takes: { seconds: 120, processors: 0.8, limit: 20 },
+    needs: ["build"],
+  },
+  {
     name: "kills",
     command: vitest("kills"),
     covers: [

@@ -2,6 +2,7 @@ import type { DriverConfig } from "@nodeyard/driver";
 import { awsConfig } from "@nodeyard/driver-aws";
 import { fakeConfig } from "@nodeyard/driver-fake";
 import { kubernetesConfig, openshiftConfig, openshiftpodsConfig } from "@nodeyard/driver-kubernetes";
+import { lxdConfig } from "@nodeyard/driver-lxd";
 import { metastaticDriver } from "@nodeyard/driver-metastatic";
 import { openstackConfig } from "@nodeyard/driver-openstack";
 import { qemuConfig } from "@nodeyard/driver-qemu";
@@ -15,6 +16,7 @@ const drivers: readonly (readonly [string, DriverConfig])[] = [
   ["aws", awsConfig as DriverConfig],
   ["fake", fakeConfig as DriverConfig],
   ["kubernetes", kubernetesConfig as DriverConfig],
+  ["lxd", lxdConfig as DriverConfig],
   ["metastatic", metastaticDriver.config as DriverConfig],
   ["openshift", openshiftConfig as DriverConfig],
   ["openshiftpods", openshiftpodsConfig as DriverConfig],

@@ -40,6 +40,11 @@ export const SLOW: readonly Suite[] = [
     ],
   },
   {
+    name: "lxd",
+    about: "containers of a real LXD, which need root and Debian's lxd",
+    include: ["packages/drivers/lxd/test/**/*.test.ts"],
+  },
+  {
     name: "foreign",
     about: "Zuul, Nodepool and kazoo beside Nodeyard, and the release before",
     include: ["testing/foreign/**/*.test.ts", "testing/mixed/**/*.test.ts"],

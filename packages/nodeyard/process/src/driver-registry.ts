@@ -49,6 +49,7 @@ const SHIPPED = [
   "openshift",
   "openshiftpods",
   "qemu",
+  "lxd",
   "sliver",
   "metastatic",
 ] as const;

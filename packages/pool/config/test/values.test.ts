@@ -1,4 +1,5 @@
 import type { DriverConfig, Grammar, Section } from "@nodeyard/driver";
+import { lxdConfig } from "@nodeyard/driver-lxd";
 import { qemuConfig } from "@nodeyard/driver-qemu";
 import { sliverConfig } from "@nodeyard/driver-sliver";
 import { describe, expect, it } from "vitest";
@@ -8,6 +9,7 @@ import { drivers as known } from "./support.ts";
 /** Every key of every table that has a grammar, a range or a size: its right examples pass, its wrong ones get the verdict. */
 
 const more: Readonly<Record<string, DriverConfig>> = {
+  lxd: lxdConfig as DriverConfig,
   qemu: qemuConfig as DriverConfig,
   sliver: sliverConfig as DriverConfig,
 };

@@ -16,6 +16,8 @@ export interface TlsOptions {
   readonly key: string | null;
   /** Name in the server's certificate when it differs from the host of the address. */
   readonly serverName?: string | null;
+  /** Path of the socket on which the server listens on this host, whatever its address says. */
+  readonly socketPath?: string | null;
 }
 
 /**
@@ -23,7 +25,7 @@ export interface TlsOptions {
  * takes longer than undici allows, so only connecting has a limit.
  */
 function dispatcherOf(
-  { verify, ca, cert, key, serverName = null }: TlsOptions,
+  { verify, ca, cert, key, serverName = null, socketPath = null }: TlsOptions,
   proxy: string | null,
   connections: number,
 ): Dispatcher {
@@ -33,6 +35,7 @@ function dispatcherOf(
     ...(cert !== null && { cert }),
     ...(key !== null && { key }),
     ...(serverName !== null && { servername: serverName }),
+    ...(socketPath !== null && { socketPath }),
   };
   // HTTP/2 is off: undici's implementation crashes the process when a stream is aborted while its client closes.
   const common = { connections, headersTimeout: 0, bodyTimeout: 0, allowH2: false };

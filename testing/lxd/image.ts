@@ -1,0 +1,53 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { chmod, copyFile, mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { libraries, madeOnce, output } from "../qemu/index.ts";
+
+const INIT = fileURLToPath(new URL("./init.sh", import.meta.url));
+const PROGRAMS = ["/usr/sbin/dropbear", "/usr/bin/dropbearkey"];
+const FOLDERS = ["bin", "sbin", "dev", "etc", "proc", "sys", "root/.ssh", "run", "tmp", "var/run"];
+/** What busybox's DHCP client does with an address. */
+const DHCP = `#!/bin/sh
+case $1 in bound) ip addr add "$ip/$mask" dev "$interface"; ip route add default via "$router" ;; esac
+`;
+
+export interface LxdImage {
+  /** The tree of files alone, as a builder makes it. */
+  readonly rootfs: string;
+  /** The same as an image of LXD, with metadata. */
+  readonly unified: string;
+}
+
+/** A system of busybox and dropbear that answers SSH in a container, in a folder for temporary files; made once. */
+export async function lxdImage(): Promise<LxdImage> {
+  const key = createHash("sha256")
+    .update(readFileSync(INIT))
+    .update(readFileSync(import.meta.filename));
+  const folder = await madeOnce(`nodeyard-lxd-image-${key.digest("hex").slice(0, 16)}`, async (draft) => {
+    const root = join(draft, "rootfs");
+    for (const name of FOLDERS) await mkdir(join(root, name), { recursive: true });
+    await chmod(join(root, "root/.ssh"), 0o700);
+    await copyFile("/usr/bin/busybox", join(root, "bin/busybox"));
+    for (const name of (await output("busybox", ["--list"])).trim().split("\n"))
+      if (name !== "busybox") await symlink("busybox", join(root, "bin", name));
+    for (const program of PROGRAMS) {
+      await copyFile(program, join(root, "bin", basename(program)));
+      for (const library of await libraries(program)) {
+        await mkdir(dirname(join(root, library)), { recursive: true });
+        await copyFile(library, join(root, library));
+      }
+    }
+    await copyFile(INIT, join(root, "sbin/init"));
+    await writeFile(join(root, "etc/udhcpc"), DHCP);
+    for (const script of ["sbin/init", "etc/udhcpc"]) await chmod(join(root, script), 0o755);
+    await writeFile(join(root, "etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n");
+    await writeFile(join(root, "etc/shells"), "/bin/sh\n");
+    await writeFile(join(draft, "metadata.yaml"), "architecture: x86_64\ncreation_date: 1\n");
+    await output("tar", ["-C", root, "-cf", join(draft, "rootfs.tar"), "."]);
+    await output("tar", ["-C", draft, "-cf", join(draft, "unified.tar"), "metadata.yaml", "rootfs"]);
+    await rm(root, { recursive: true });
+  });
+  return { rootfs: join(folder, "rootfs.tar"), unified: join(folder, "unified.tar") };
+}

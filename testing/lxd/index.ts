@@ -1,0 +1,4 @@
+export { lxdImage } from "./image.ts";
+export { requireLxd } from "./require.ts";
+export { compile, lxdRig, Trust } from "./rig.ts";
+export { LxdServer } from "./server.ts";

@@ -1,0 +1,176 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, openSync, readdirSync, readFileSync, rmdirSync, statSync } from "node:fs";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { patient } from "../patience.ts";
+import { output } from "../qemu/index.ts";
+import { lxdImage } from "./image.ts";
+
+const START = fileURLToPath(new URL("./start.sh", import.meta.url));
+const CGROUPS = "/sys/fs/cgroup";
+
+/** What the API says of a call, and its metadata, which are the result of an operation if one has begun. */
+type Metadata = Readonly<Record<string, unknown>>;
+
+/**
+ * A real lxd of Debian in namespaces of its own for processes, mounts and network, with a bridge for its machines. This host reaches the
+ * bridge by a pair of links; they go with the namespaces, and these with the test, however it ends.
+ */
+export class LxdServer {
+  readonly folder: string;
+  readonly socket: string;
+  /** Where it listens for TLS. */
+  readonly address: string;
+  readonly #process: ChildProcess;
+  readonly #groups: string;
+
+  private constructor(folder: string, address: string, process: ChildProcess, groups: string) {
+    this.folder = folder;
+    this.socket = join(folder, "lxd/unix.socket");
+    this.address = address;
+    this.#process = process;
+    this.#groups = groups;
+  }
+
+  /** Starts a server with a pool for disks, a bridge, and the test image under the alias "tiny". */
+  static async start(): Promise<LxdServer> {
+    const folder = await mkdtemp(join(tmpdir(), "nodeyard-lxd-"));
+    // Root of a container is a user of this host that has no rights in it.
+    await chmod(folder, 0o711);
+    const groups = `nodeyard-${folder.slice(-6)}`;
+    const log = openSync(join(folder, "log"), "a");
+    const spaces = ["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    const words = ["--pdeathsig", "KILL", "unshare", ...spaces, "sh", START, folder, groups];
+    const child = spawn("setpriv", words, { stdio: ["ignore", log, log] });
+    const pid = child.pid!;
+    // Two octets that no other server of this host has at the same time.
+    const [high, low] = [(pid >> 8) & 63, pid & 255];
+    const server = new LxdServer(folder, `https://10.${128 + high}.${low}.2:8443`, child, groups);
+    try {
+      await server.#ready();
+      await server.#connect(pid, `10.${128 + high}.${low}`, `10.${192 + high}.${low}`);
+      await server.#furnish(`10.${192 + high}.${low}.1/24`);
+      return server;
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
+  }
+
+  /** A call by the socket, as an administrator; waits for the operation that it may begin. */
+  async call(method: string, path: string, body?: object | Buffer): Promise<Metadata> {
+    const answer = await this.#send(method, path, body);
+    if (answer.type !== "async") return answer.metadata as Metadata;
+    const { metadata } = await this.#send("GET", `${String(answer.operation).split("?")[0]}/wait`);
+    const { err, metadata: result } = metadata as { err: string; metadata: Metadata };
+    if (err !== "") throw new Error(`${method} ${path}: ${err}`);
+    return result;
+  }
+
+  /** Makes the test image known in a project. */
+  async addImage(project: string): Promise<void> {
+    const { unified } = await lxdImage();
+    const { fingerprint } = await this.call(
+      "POST",
+      `/1.0/images?project=${project}`,
+      await readFile(unified),
+    );
+    await this.call("POST", `/1.0/images/aliases?project=${project}`, { name: "tiny", target: fingerprint });
+  }
+
+  async stop(): Promise<void> {
+    const ended = once(this.#process, "exit");
+    this.#process.kill("SIGKILL");
+    if (this.#process.exitCode === null && this.#process.signalCode === null) await ended;
+    const roots = existsSync(CGROUPS)
+      ? readdirSync(CGROUPS).map((name) => join(CGROUPS, name, this.#groups))
+      : [];
+    // A group can be removed only when the kernel has ended its last process.
+    for (const root of roots) await until(() => removeGroups(root));
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+
+  async #ready(): Promise<void> {
+    await until(async () => {
+      if (this.#process.exitCode !== null)
+        throw new Error(`lxd ended: ${readFileSync(join(this.folder, "log"))}`);
+      if (!existsSync(this.socket)) return false;
+      return this.call("GET", "/1.0").then(
+        () => true,
+        () => false,
+      );
+    });
+  }
+
+  /** Links the network namespace with this host's, by two addresses of `net`, beyond which is `bridged`. */
+  async #connect(parent: number, net: string, bridged: string): Promise<void> {
+    const link = `ny${parent}`;
+    // setpriv has become unshare, whose child is the first process inside.
+    const inside = readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8").trim();
+    const ip = (...words: string[]) => output("ip", words);
+    await ip("link", "add", link, "type", "veth", "peer", "name", "host0", "netns", inside);
+    await ip("addr", "add", `${net}.1/30`, "dev", link);
+    await ip("link", "set", link, "up");
+    const there = ["-t", inside, "-n", "ip"];
+    await output("nsenter", [...there, "addr", "add", `${net}.2/30`, "dev", "host0"]);
+    await output("nsenter", [...there, "link", "set", "host0", "up"]);
+    await ip("route", "add", `${bridged}.0/24`, "via", `${net}.2`);
+  }
+
+  async #furnish(subnet: string): Promise<void> {
+    await this.call("PATCH", "/1.0", { config: { "core.https_address": ":8443" } });
+    await this.call("POST", "/1.0/storage-pools", { name: "default", driver: "dir" });
+    const config = { "ipv4.address": subnet, "ipv4.nat": "false", "ipv6.address": "none" };
+    await this.call("POST", "/1.0/networks", { name: "lxdbr0", type: "bridge", config });
+    const root = { type: "disk", pool: "default", path: "/" };
+    const eth0 = { type: "nic", network: "lxdbr0", name: "eth0" };
+    await this.call("PUT", "/1.0/profiles/default", { devices: { root, eth0 } });
+    await this.addImage("default");
+  }
+
+  #send(method: string, path: string, body?: object | Buffer): Promise<Metadata> {
+    return new Promise((resolve, reject) => {
+      const call = request({ socketPath: this.socket, method, path, timeout: patient(60_000) }, (answer) => {
+        let text = "";
+        answer.setEncoding("utf8").on("data", (part) => {
+          text += part;
+        });
+        answer.on("end", () => {
+          const read = JSON.parse(text);
+          if (read.type === "error") reject(new Error(`${method} ${path}: ${read.error}`));
+          else resolve(read);
+        });
+      });
+      call.on("error", reject);
+      call.end(body === undefined || Buffer.isBuffer(body) ? body : JSON.stringify(body));
+    });
+  }
+}
+
+/** Repeats `done` until it is true. */
+async function until(done: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + patient(30_000);
+  while (!(await done())) {
+    if (performance.now() > end) throw new Error(`not in time: ${done}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Removes a tree of control groups, from its leaves. False: one of them still has a process. */
+function removeGroups(group: string): boolean {
+  if (!existsSync(group)) return true;
+  for (const name of readdirSync(group)) {
+    const inner = join(group, name);
+    if (statSync(inner, { throwIfNoEntry: false })?.isDirectory() && !removeGroups(inner)) return false;
+  }
+  try {
+    rmdirSync(group);
+    return true;
+  } catch {
+    return false;
+  }
+}
