@@ -63,9 +63,14 @@ export const SUITES: readonly Suite[] = [
     command: vitest("quick"),
     covers: [
       ...src("faces/{api,metrics,legacy}", "pool/{asking,config,operations,planning}", "base/telemetry"),
-      ...whole("faces/client", "drivers/{kit,testkit,fake,static,metastatic}", "base/{keyscan,runtime}"),
+      ...whole(
+        "faces/client",
+        "drivers/{kit,testkit,fake,static,metastatic,azure}",
+        "base/{keyscan,runtime}",
+      ),
       ...CORE,
       "examples/**",
+      "testing/azure/**",
       "packaging/monitoring/**",
       "bench/**",
       "tools/**",

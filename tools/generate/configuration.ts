@@ -1,5 +1,6 @@
 import type { DriverConfig } from "@nodeyard/driver";
 import { awsConfig } from "@nodeyard/driver-aws";
+import { azureConfig } from "@nodeyard/driver-azure";
 import { fakeConfig } from "@nodeyard/driver-fake";
 import { kubernetesConfig, openshiftConfig, openshiftpodsConfig } from "@nodeyard/driver-kubernetes";
 import { lxdConfig } from "@nodeyard/driver-lxd";
@@ -14,6 +15,7 @@ import { referencePage, sections } from "./reference.ts";
 
 const drivers: readonly (readonly [string, DriverConfig])[] = [
   ["aws", awsConfig as DriverConfig],
+  ["azure", azureConfig as DriverConfig],
   ["fake", fakeConfig as DriverConfig],
   ["kubernetes", kubernetesConfig as DriverConfig],
   ["lxd", lxdConfig as DriverConfig],

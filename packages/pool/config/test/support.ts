@@ -1,5 +1,6 @@
 import type { DriverConfig } from "@nodeyard/driver";
 import { awsConfig } from "@nodeyard/driver-aws";
+import { azureConfig } from "@nodeyard/driver-azure";
 import { fakeConfig } from "@nodeyard/driver-fake";
 import { kubernetesConfig, openshiftConfig, openshiftpodsConfig } from "@nodeyard/driver-kubernetes";
 import { metastaticDriver } from "@nodeyard/driver-metastatic";
@@ -20,12 +21,13 @@ const built: Readonly<Record<string, DriverConfig>> = {
   static: staticConfig as DriverConfig,
   openstack: openstackConfig as DriverConfig,
   aws: awsConfig as DriverConfig,
+  azure: azureConfig as DriverConfig,
   kubernetes: kubernetesConfig as DriverConfig,
   openshift: openshiftConfig as DriverConfig,
   openshiftpods: openshiftpodsConfig as DriverConfig,
   metastatic: metastaticDriver.config as DriverConfig,
 };
-const uninstalled = new Set(["azure", "gce", "ibmvpc"]);
+const uninstalled = new Set(["gce", "ibmvpc"]);
 const registry = await validatorDrivers();
 
 export const drivers: DriverRegistry = {

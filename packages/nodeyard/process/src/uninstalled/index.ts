@@ -1,6 +1,5 @@
 import type { UninstalledDriver } from "@nodeyard/config";
 import { commonProvider, section, type Table } from "@nodeyard/driver";
-import { azure } from "./azure.ts";
 import { gce } from "./gce.ts";
 import { ibmvpc } from "./ibmvpc.ts";
 
@@ -8,7 +7,6 @@ const keysOf = (table: Table): UninstalledDriver => section({ ...commonProvider,
 
 /** Drivers of Nodepool that have no package yet: their keys, for the validator. A package takes its table over. */
 export const uninstalled = {
-  azure: keysOf(azure),
   gce: keysOf(gce),
   ibmvpc: keysOf(ibmvpc),
 };

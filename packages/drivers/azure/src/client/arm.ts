@@ -1,0 +1,277 @@
+import {
+  type Account,
+  type ApiCall,
+  type Clock,
+  deadline,
+  type HttpAnswer,
+  HttpCalls,
+  type HttpRequest,
+  keepSecret,
+  type Random,
+  RateLimiter,
+  RenewedValue,
+  retryAfter,
+  safeRetry,
+  sleep,
+  type Unsent,
+  type Wire,
+} from "@nodeyard/driver";
+import { ArmError, faultIn, faultOf, LoginError, NoAnswer, OddAnswer } from "./errors.ts";
+import { type Around, type Identity, identityOf, tokenRequest } from "./identity.ts";
+
+/** Versions of the API by service and type of resource. */
+const VERSIONS: Readonly<Record<string, string>> = {
+  "Microsoft.Compute": "2025-04-01",
+  "Microsoft.Compute/disks": "2025-01-02",
+  "Microsoft.Compute/skus": "2021-07-01",
+  "Microsoft.Network": "2024-05-01",
+};
+/** Time limit of a login, milliseconds. */
+const LOGIN_MS = 30_000;
+/** Pause between two looks at an operation that names none, milliseconds. */
+const POLL_MS = 2_000;
+/** Reads may start this many times as often as writes. */
+const READS = 10;
+/** With so few calls left before Azure refuses them, they slow down. */
+const FEW = 2;
+const MOST_PAGES = 10_000;
+
+interface Token {
+  readonly text: string;
+  /** That of the login: a replaced credential is used from the next one on. */
+  readonly identity: Identity;
+  /** Wall time of its end, milliseconds. */
+  readonly end: number;
+}
+
+/** What the connection to a subscription is made of. */
+export interface ArmOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly wire: Wire;
+  readonly around: Around;
+  readonly authPath: string | null;
+  readonly observe: ((call: ApiCall) => void) | undefined;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+type Query = Readonly<Record<string, string>>;
+
+/**
+ * The resource manager of one subscription. Paths are ids, or begin below the subscription
+ * ("/resourceGroups/..."). Rejects with ArmError, NoAnswer,
+ * OddAnswer, LoginError, or the signal's reason.
+ */
+export class Arm implements Account {
+  /** Of changes. Azure counts them apart from reads. */
+  readonly writes: RateLimiter;
+  readonly #reads: RateLimiter;
+  readonly #options: ArmOptions;
+  readonly #tokens: RenewedValue<Token>;
+  readonly #calls: Readonly<Record<"reads" | "writes", HttpCalls<Token>>>;
+
+  constructor(options: ArmOptions) {
+    const { clock, random, wire } = options;
+    this.#options = options;
+    this.writes = new RateLimiter({ clock, intervalMs: 0 });
+    this.#reads = new RateLimiter({ clock, intervalMs: 0 });
+    this.#tokens = new RenewedValue({
+      clock,
+      load: (signal) => this.#logIn(signal),
+      endOf: ({ end }) => end,
+      loadMs: LOGIN_MS,
+      late: () => new LoginError(`no token within ${LOGIN_MS} ms`),
+    });
+    const callsAt = (limiter: RateLimiter) =>
+      new HttpCalls<Token>({
+        ...{ clock, limiter },
+        send: (request) => wire.send(request),
+        login: () => this.#tokens.get(),
+        refused: (token) => {
+          if (token === this.#tokens.last) this.#tokens.refused();
+          return true;
+        },
+        noAnswer: (_, request, cause) => new NoAnswer(request, cause),
+        again: (failed) => {
+          if (failed.request === undefined) return null;
+          const { retryMs, overloaded } = safeRetry(failed, clock.now(), random);
+          if (overloaded) limiter.refused(retryMs ?? 0);
+          return retryMs;
+        },
+      });
+    this.#calls = { reads: callsAt(this.#reads), writes: callsAt(this.writes) };
+  }
+
+  /** Least time between two writes, milliseconds. */
+  limit(intervalMs: number): void {
+    this.writes.configure(intervalMs);
+    this.#reads.configure(intervalMs / READS);
+  }
+
+  async close(): Promise<void> {
+    this.#tokens.close(new LoginError("the subscription is not used any more"));
+    await this.#options.wire.close();
+  }
+
+  /** One resource, or an answer of another form; undefined: there is none. */
+  async get<T>(path: string, signal: AbortSignal, query: Query = {}): Promise<T | undefined> {
+    try {
+      return jsonOf<T>(await this.#call("GET", path, signal, { query }));
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** All pages of a list. */
+  async list<T>(path: string, signal: AbortSignal, query: Query = {}): Promise<readonly T[]> {
+    const all: T[] = [];
+    const seen = new Set<string>();
+    for (let next = path; ; ) {
+      const answer = await this.#call("GET", next, signal, { query, first: true });
+      const { value, nextLink } = jsonOf<{ value?: readonly T[]; nextLink?: string }>(answer);
+      // An empty list in place of an answer that is none would look like a group without machines.
+      if (!Array.isArray(value)) throw new OddAnswer(`GET ${path} was answered without a list`);
+      all.push(...value);
+      if (!nextLink) return all;
+      if (seen.has(nextLink) || seen.size > MOST_PAGES)
+        throw new OddAnswer(`GET ${path}: the pages have no end`);
+      seen.add(nextLink);
+      next = nextLink;
+    }
+  }
+
+  /** Makes a resource, or changes it. Resolves to it as it is when Azure has accepted the request. */
+  async put<T>(path: string, body: object, signal: AbortSignal): Promise<T> {
+    return jsonOf<T>(await this.#call("PUT", path, signal, { body }));
+  }
+
+  /** Deletes a resource; resolves when Azure has accepted it. One that is missing is no error. */
+  async delete(path: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#call("DELETE", path, signal);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+
+  /** A request whose operation is followed to its end. Resolves to what it returns; undefined when that is nothing. */
+  async whole<T>(
+    method: "PUT" | "POST" | "DELETE",
+    path: string,
+    body: object | undefined,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
+    let answer = await this.#call(method, path, signal, body && { body });
+    const { "azure-asyncoperation": status, location } = answer.headers;
+    const at = status ?? location;
+    while (at !== undefined) {
+      // Of both headers the first one has a body with the state; at the other one, 202 means that it goes on.
+      const { status: state, error, properties } = bodyOf(answer);
+      if (state === "Failed" || state === "Canceled")
+        throw new ArmError(`${method} ${path} ${state}`, 0, faultOf(error));
+      const done = state === "Succeeded" || (status === undefined && answer.status !== 202);
+      if (done) return (properties as { output?: T } | undefined)?.output;
+      await sleep(this.#options.clock, retryAfter(answer, this.#options.clock.now()) ?? POLL_MS, signal);
+      answer = await this.#call("GET", at, signal);
+    }
+    return undefined;
+  }
+
+  async #call(
+    method: HttpRequest["method"],
+    path: string,
+    signal: AbortSignal,
+    { body, query = {}, first = false }: { body?: object; query?: Query; first?: boolean } = {},
+  ): Promise<HttpAnswer> {
+    signal.throwIfAborted();
+    const request = ({ text, identity }: Token): Unsent => ({
+      method,
+      url: urlOf(path, query, identity),
+      headers: {
+        authorization: `Bearer ${text}`,
+        accept: "application/json",
+        ...(body !== undefined && { "content-type": "application/json" }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const kind = method === "GET" ? "reads" : "writes";
+    const { observe } = this.#options;
+    const call = { operation: operationOf(method, path), request, signal, first, observe };
+    return this.#calls[kind].call(call, (answer, sent) => {
+      if (isNearlyUsedUp(answer)) (kind === "reads" ? this.#reads : this.writes).refused(0);
+      if (answer.status >= 400) throw ArmError.of(sent, answer);
+      return answer;
+    });
+  }
+
+  async #logIn(signal: AbortSignal): Promise<Token> {
+    const { wire, clock, around, authPath } = this.#options;
+    const identity = identityOf(authPath, around);
+    const request = tokenRequest(identity, around);
+    using limit = deadline(clock, LOGIN_MS, () => new LoginError("no token in time"), signal);
+    let answer: HttpAnswer;
+    try {
+      answer = await wire.send({ ...request, signal: limit.signal });
+    } catch (error) {
+      throw new NoAnswer(request, error);
+    }
+    const { access_token: text, expires_in, expires_on, error_description: why } = bodyOf(answer);
+    if (answer.status >= 500 || answer.status === 429) throw ArmError.of(request, answer);
+    if (answer.status !== 200 || typeof text !== "string")
+      throw new LoginError(`no token: ${why ?? faultIn(answer.text).message}`);
+    keepSecret(text);
+    const seconds = Number(expires_in);
+    const end = seconds > 0 ? clock.now() + seconds * 1_000 : Number(expires_on) * 1_000;
+    return { text, identity, end };
+  }
+}
+
+/** Links come from Azure, too, and the token goes where they point. */
+function urlOf(path: string, query: Query, { resourceManager, subscription }: Identity): string {
+  if (/^https?:/.test(path)) {
+    if (new URL(path).host.endsWith(new URL(resourceManager).host)) return path;
+    throw new OddAnswer(`a link leads to ${new URL(path).host}, and not to Azure`);
+  }
+  const [, service = "", type = ""] = /\/providers\/([\w.]+)\/(\w+)/.exec(path) ?? [];
+  const version = VERSIONS[`${service}/${type}`] ?? VERSIONS[service]!;
+  const words = new URLSearchParams({ "api-version": version, ...query });
+  const root = path.startsWith("/subscriptions/") ? "" : `/subscriptions/${subscription}`;
+  return `${resourceManager}${root}${path}?${words}`;
+}
+
+/** Service, method and types, without names: `compute.GET.virtualMachines`. */
+function operationOf(method: string, path: string): string {
+  const [, service = "resources", rest = ""] = /\/providers\/Microsoft\.(\w+)\/([^?]*)/.exec(path) ?? [];
+  return [service.toLowerCase(), method, ...rest.split("/").filter((_, at) => at % 2 === 0)].join(".");
+}
+
+/** Azure says how many calls are left: of the subscription, and of a kind ("Microsoft.Compute/PutVM3Min;107,..."). */
+function isNearlyUsedUp({ headers }: HttpAnswer): boolean {
+  return Object.entries(headers).some(
+    ([name, value]) =>
+      name.startsWith("x-ms-ratelimit-remaining-") &&
+      value.split(",").some((one) => Number(one.split(";").at(-1)) <= FEW),
+  );
+}
+
+function isMissing(error: unknown): boolean {
+  // A group that is missing is a mistake of the configuration.
+  return error instanceof ArmError && error.status === 404 && error.fault !== "ResourceGroupNotFound";
+}
+
+function bodyOf({ text }: HttpAnswer): Json {
+  try {
+    return (JSON.parse(text) ?? {}) as Json;
+  } catch {
+    return {};
+  }
+}
+
+function jsonOf<T>(answer: HttpAnswer): T {
+  try {
+    return JSON.parse(answer.text) as T;
+  } catch (error) {
+    throw new OddAnswer(`Azure answered ${answer.status} with something that is no JSON`, { cause: error });
+  }
+}

@@ -1,0 +1,128 @@
+import { createHash } from "node:crypto";
+import {
+  type CreateOrder,
+  filledTemplates,
+  type LabelConfig,
+  type Log,
+  type Metadata,
+  machineMetadata,
+  type Tag,
+} from "@nodeyard/driver";
+import type { AzureLabelOwn, AzurePoolOwn } from "../config.ts";
+
+/** Resolved settings of a launch. */
+export interface Resolved {
+  readonly location: string;
+  /** Id. */
+  readonly subnet: string;
+  readonly imageReference: object;
+  /** A password that nobody learns, where the image asks for one. */
+  readonly password: string | null;
+}
+
+/**
+ * The machine's name, the same each time: a repeated request makes no second machine. Its end tells apart installations and providers
+ * that share a resource group and both have a node of the id.
+ */
+export function nameOf({ installation, provider, nodeId }: Tag): string {
+  const whose = createHash("sha256").update(JSON.stringify([installation, provider]));
+  return `np${nodeId}-${whose.digest("hex").slice(0, 10)}`;
+}
+
+/** Body of the one request that makes machine, interface, addresses and disk. All of them go with the machine. */
+export function vmBody(order: CreateOrder, resolved: Resolved, log: Pick<Log, "warn">): object {
+  const { own } = order.label as LabelConfig<AzureLabelOwn>;
+  const tags = tagsOf(order, log);
+  const { location, imageReference } = resolved;
+  return {
+    ...{ location, tags },
+    ...(order.az !== null && { zones: [order.az] }),
+    properties: {
+      hardwareProfile: { vmSize: own.size },
+      ...(own.spot && {
+        priority: "Spot",
+        evictionPolicy: "Delete",
+        // -1: evicted only where Azure needs the room.
+        billingProfile: { maxPrice: own.maxPrice ?? -1 },
+      }),
+      osProfile: osProfile(order, resolved.password),
+      ...(own.userData !== null && { userData: base64(own.userData) }),
+      storageProfile: {
+        imageReference,
+        osDisk: {
+          ...{ createOption: "FromImage", deleteOption: "Delete" },
+          ...(own.volumeSize !== null && { diskSizeGB: own.volumeSize }),
+        },
+      },
+      networkProfile: {
+        networkApiVersion: "2022-11-01",
+        networkInterfaceConfigurations: [
+          {
+            name: `${order.hostname}-nic`,
+            tags,
+            properties: {
+              primary: true,
+              deleteOption: "Delete",
+              ipConfigurations: configsOf(order, resolved, tags),
+            },
+          },
+        ],
+      },
+    },
+  };
+}
+
+/** With a key, passwords are of no use. */
+function osProfile({ hostname, label }: CreateOrder, generated: string | null): object {
+  const { own, connection } = label as LabelConfig<AzureLabelOwn>;
+  const adminPassword = own.password ?? generated;
+  const path = `/home/${connection.username}/.ssh/authorized_keys`;
+  return {
+    computerName: hostname,
+    adminUsername: connection.username,
+    ...(adminPassword !== null && { adminPassword }),
+    ...(own.key !== null && {
+      linuxConfiguration: {
+        disablePasswordAuthentication: true,
+        ssh: { publicKeys: [{ path, keyData: own.key }] },
+      },
+    }),
+    ...(own.customData !== null && { customData: base64(own.customData) }),
+  };
+}
+
+/** One configuration for each version of IP; that of IPv4 is the primary one where there are both, as Azure demands. */
+function configsOf({ hostname, pool }: CreateOrder, { subnet }: Resolved, tags: Metadata): readonly object[] {
+  const { ipv4, ipv6, publicIpv4, publicIpv6 } = pool.own as AzurePoolOwn;
+  const versions = [
+    ...(ipv4 ? [{ version: "IPv4", short: "v4", isPublic: publicIpv4 }] : []),
+    ...(ipv6 ? [{ version: "IPv6", short: "v6", isPublic: publicIpv6 }] : []),
+  ];
+  return versions.map(({ version, short, isPublic }, at) => ({
+    name: `${hostname}-${short}-config`,
+    properties: {
+      ...{ primary: at === 0, privateIPAddressVersion: version, subnet: { id: subnet } },
+      ...(isPublic && {
+        publicIPAddressConfiguration: {
+          ...{ name: `${hostname}-${short}-ip`, tags },
+          sku: { name: "Standard" },
+          properties: {
+            ...{ deleteOption: "Delete", publicIPAllocationMethod: "Static" },
+            publicIPAddressVersion: version,
+          },
+        },
+      }),
+    },
+  }));
+}
+
+/** Nodeyard's tags are applied last, so that no other can make a machine look like that of another node. */
+function tagsOf({ label, request, tag }: CreateOrder, log: Pick<Log, "warn">): Metadata {
+  const { own, name } = label as LabelConfig<AzureLabelOwn>;
+  const omit = (key: string, why: string) => log.warn({ label: name, tag: key, why }, "a tag is left out");
+  return { ...own.tags, ...filledTemplates(own.dynamicTags, request, omit), ...machineMetadata(tag) };
+}
+
+function base64(text: string): string {
+  return Buffer.from(text, "utf8").toString("base64");
+}

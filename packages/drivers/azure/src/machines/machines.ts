@@ -1,0 +1,151 @@
+import {
+  CALL_MS,
+  type CreateOrder,
+  DriverError,
+  type Evidence,
+  type ExternalId,
+  type LabelConfig,
+  type Log,
+  type Machine,
+  type MachineWork,
+  NodeMachines,
+} from "@nodeyard/driver";
+import type { Clock } from "@nodeyard/runtime";
+import { type AddressedVm, type AzureAccount, isUp } from "../account.ts";
+import type { AzureLabelOwn, AzureProviderConfig } from "../config.ts";
+import { kindOfFault } from "../errors.ts";
+import { type AzureResource, keyOf } from "../resources.ts";
+import { amountsOf } from "../sizes.ts";
+import { nameOf, vmBody } from "./body.ts";
+
+/** Handles of a provider. */
+export interface Parts {
+  readonly config: AzureProviderConfig;
+  readonly account: AzureAccount;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Tags of disks, which Azure makes without any. */
+  readonly evidence: Evidence;
+  /** A password that nobody can guess. */
+  readonly password: () => string;
+  /** Ends calls that go on without their callers. */
+  readonly closed: AbortSignal;
+}
+
+/** The machines of nodes. Their ids are names: records of Nodepool have those, too. */
+function machinesOf({ account, clock, closed }: Parts): NodeMachines<AddressedVm> {
+  const { arm, watch } = account;
+  return new NodeMachines<AddressedVm>({
+    ...{ clock, watch, closed, createMs: CALL_MS, what: "machine" },
+    idOf: ({ name }) => keyOf(name),
+    idIn: nameIn,
+    metadataOf: ({ tags = {} }) => tags,
+    isUp: (vm) => isUp(vm) && vm.addresses !== undefined,
+    // Such a machine stays, and costs.
+    hasFailed: ({ properties }) => /^(Failed|Canceled)$/.test(properties.provisioningState ?? ""),
+    async failure({ name }, place, signal) {
+      const seen = await arm.get<AzureResource>(account.path("virtualMachines", name), signal, {
+        $expand: "instanceView",
+      });
+      const failed = /^ProvisioningState\/failed\/(\w+)/i;
+      const status = seen?.properties.instanceView?.statuses?.find(({ code = "" }) => failed.test(code));
+      const [, code = ""] = failed.exec(status?.code ?? "") ?? [];
+      const why = status?.message ?? "no reason is given";
+      return new DriverError(kindOfFault(code, why, 0), `${place}: machine ${name} failed: ${why} (${code})`);
+    },
+    delete: (name, signal) => arm.delete(account.path("virtualMachines", name), signal),
+    isLeaving: ({ properties }) => properties.provisioningState === "Deleting",
+    read: async (name, signal) => {
+      const vm = await arm.get<AzureResource>(account.path("virtualMachines", name), signal);
+      return vm && { ...vm, addresses: undefined };
+    },
+  });
+}
+
+/** Launch and removal. One request makes a machine with all its parts, and one deletes them. */
+export function machineWork(parts: Parts): MachineWork<AddressedVm, undefined> {
+  const { account, log } = parts;
+  return {
+    machines: machinesOf(parts),
+    async make(order, _, signal) {
+      const name = nameOf(order.tag);
+      const body = vmBody(order, await resolved(parts, order, signal), log);
+      return async (until) => {
+        await account.arm.put(account.path("virtualMachines", name), body, until);
+        return name;
+      };
+    },
+    describe: (order, vm, { externalId }, signal) => described(parts, order, vm, externalId, signal),
+  };
+}
+
+/** The name in a record, of Nodepool's too; undefined for an unknown form. */
+export function nameIn(externalId: ExternalId | null): string | undefined {
+  return typeof externalId === "string" && externalId !== "" ? keyOf(externalId) : undefined;
+}
+
+/** What the request needs to know of the subscription. Rejects with `unsupported` for a zone that never has the size. */
+async function resolved(
+  { account, config, password }: Parts,
+  { label, az, imageExternalId }: CreateOrder,
+  signal: AbortSignal,
+) {
+  const { own, image } = label as LabelConfig<AzureLabelOwn>;
+  const { zones } = await account.sizes.of(own.size, signal);
+  if (az !== null && !zones.includes(az))
+    throw new DriverError(
+      "unsupported",
+      `${config.own.location} has no machines of size ${own.size} in zone ${az} for this subscription`,
+    );
+  const { source } = own;
+  const uploaded = nameIn(imageExternalId);
+  const id =
+    uploaded !== undefined
+      ? account.root + account.path("images", uploaded)
+      : source !== null && "filter" in source
+        ? await account.imageOf(source.filter, signal)
+        : undefined;
+  if (id === undefined && (source === null || "filter" in source))
+    throw new DriverError(
+      "configuration",
+      `label ${label.name} has no image here: ${source === null ? `no upload of ${image?.name ?? "any image"} is ready` : "none fits image-filter"}`,
+    );
+  return {
+    location: config.own.location,
+    subnet: subnetId(account, config),
+    imageReference: id === undefined ? source! : { id },
+    password: own.generatePassword ? password() : null,
+  };
+}
+
+/** Throws when none is configured. */
+export function subnetId({ root }: AzureAccount, { own, name }: AzureProviderConfig): string {
+  if (own.subnet === null)
+    throw new DriverError("configuration", `provider ${name} has no network; add network or subnet-id`);
+  if (typeof own.subnet === "string") return own.subnet;
+  const { group, network, name: subnet } = own.subnet;
+  return `${root}/resourceGroups/${group}/providers/Microsoft.Network/virtualNetworks/${network}/subnets/${subnet}`;
+}
+
+async function described(
+  { account, evidence }: Parts,
+  { label, pool, tag, hostname }: CreateOrder,
+  vm: AddressedVm,
+  externalId: ExternalId,
+  signal: AbortSignal,
+): Promise<Machine> {
+  const { own } = label as LabelConfig<AzureLabelOwn>;
+  const disk = vm.properties.storageProfile?.osDisk?.managedDisk?.id;
+  if (disk !== undefined) evidence.record("disk", keyOf(disk), tag);
+  const addresses = vm.addresses!;
+  const { publicIpv4, publicIpv6, privateIpv4, privateIpv6 } = addresses;
+  const inside = privateIpv4 ?? privateIpv6;
+  return {
+    ...{ externalId, hostname, ...addresses },
+    interfaceIp: pool.useInternalIp && inside !== null ? inside : (publicIpv4 ?? publicIpv6 ?? inside),
+    cloud: "Azure",
+    region: vm.location ?? null,
+    az: vm.zones?.[0] ?? "",
+    resources: amountsOf(await account.sizes.of(own.size, signal), own.spot),
+  };
+}

@@ -1,0 +1,146 @@
+import { add, type Clock, DriverError, type Resources, SharedValue } from "@nodeyard/driver";
+import type { Arm } from "./client/index.ts";
+import { type AzureResource, keyOf } from "./resources.ts";
+
+/** The list of sizes is long, and changes when Azure builds or the subscription gets rights. */
+const SIZES_MS = 6 * 3_600_000;
+const STALE_MS = 24 * 3_600_000;
+/** The launcher keeps quotas, too. */
+const USAGES_MS = 30_000;
+
+/** What a location sells. */
+interface Sku {
+  readonly name?: string;
+  readonly resourceType?: string;
+  readonly family?: string;
+  readonly locationInfo?: readonly { readonly location?: string; readonly zones?: readonly string[] }[];
+  readonly capabilities?: readonly { readonly name?: string; readonly value?: string }[];
+  readonly restrictions?: readonly {
+    readonly type?: string;
+    readonly reasonCode?: string;
+    readonly restrictionInfo?: { readonly zones?: readonly string[] };
+  }[];
+}
+
+/** The limit of a quota and its use by the whole subscription in a location. */
+interface Usage {
+  readonly name: { readonly value: string };
+  readonly currentValue: number;
+  readonly limit: number;
+}
+
+/** What a machine of a size is. */
+export interface Size {
+  readonly vcpus: number;
+  /** MiB. */
+  readonly ram: number;
+  /** Azure's name of the quota that counts the vCPUs of regular machines. */
+  readonly family: string;
+  /** Where the subscription may have it; empty: the location has no zones, or none is left. */
+  readonly zones: readonly string[];
+  /** Why the subscription may not have it in the location; null: it may. */
+  readonly refused: string | null;
+}
+
+/** Sizes and quotas of a location. */
+export class Sizes {
+  readonly #location: string;
+  readonly #sizes: SharedValue<ReadonlyMap<string, Size>>;
+  readonly #usages: SharedValue<readonly Usage[]>;
+
+  constructor(arm: Arm, location: string, clock: Clock) {
+    this.#location = location;
+    this.#sizes = new SharedValue({
+      clock,
+      what: `sizes of ${location}`,
+      freshMs: SIZES_MS,
+      staleMs: STALE_MS,
+      load: async (signal) => {
+        const $filter = `location eq '${location}'`;
+        const skus = await arm.list<Sku>("/providers/Microsoft.Compute/skus", signal, { $filter });
+        const machines = skus.filter(({ resourceType }) => resourceType === "virtualMachines");
+        return new Map(machines.flatMap((sku) => sizeOf(sku, location)));
+      },
+    });
+    this.#usages = new SharedValue({
+      clock,
+      what: `quotas of ${location}`,
+      freshMs: USAGES_MS,
+      staleMs: USAGES_MS,
+      load: (signal) =>
+        arm.list<Usage>(
+          `/providers/Microsoft.Compute/locations/${encodeURIComponent(location)}/usages`,
+          signal,
+        ),
+    });
+  }
+
+  /** All sizes by name in lower case. */
+  all(signal: AbortSignal): Promise<ReadonlyMap<string, Size>> {
+    return this.#sizes.get(signal);
+  }
+
+  /** Rejects with `configuration` for a size that the subscription cannot have here. */
+  async of(name: string, signal: AbortSignal): Promise<Size> {
+    const size = (await this.all(signal)).get(keyOf(name));
+    const why = size === undefined ? "there is none" : size.refused;
+    if (size !== undefined && why === null) return size;
+    throw new DriverError(
+      "configuration",
+      `no machine of size ${name} can be had in ${this.#location}: ${why}; correct vm-size`,
+    );
+  }
+
+  /**
+   * Limits by name, less what others use of them: Azure counts the whole subscription, and the caller the listed machines.
+   */
+  async limits(listed: readonly AzureResource[], signal: AbortSignal): Promise<Resources> {
+    const [usages, sizes] = await Promise.all([this.#usages.get(signal), this.all(signal)]);
+    const own = listed.reduce<Resources>((sum, vm) => add(sum, usedBy(vm, sizes)), {});
+    return Object.fromEntries(
+      usages.map(({ name: { value }, currentValue, limit }) => {
+        const name = NAMES[value] ?? value;
+        return [name, Math.max(0, limit - Math.max(0, currentValue - (own[name] ?? 0)))] as const;
+      }),
+    );
+  }
+
+  close(): void {
+    this.#sizes.close();
+    this.#usages.close();
+  }
+}
+
+/** Azure's names of quotas that have a name of their own here. `cores` counts spot machines, too, and so is not this quota. */
+const NAMES: Readonly<Record<string, string>> = { virtualMachines: "instances", cores: "regional-vcpus" };
+
+/** What a machine uses. Spot machines have a quota of their own. */
+export function amountsOf({ vcpus, ram, family }: Size, spot: boolean): Resources {
+  const counted = spot ? { lowPriorityCores: vcpus } : { "regional-vcpus": vcpus, [family]: vcpus };
+  return { instances: 1, cores: vcpus, ram, ...counted };
+}
+
+/** What a listed machine uses; of a size that is not sold any more only the machine is known. */
+export function usedBy({ properties }: AzureResource, sizes: ReadonlyMap<string, Size>): Resources {
+  const size = sizes.get(keyOf(properties.hardwareProfile?.vmSize));
+  return size === undefined ? { instances: 1 } : amountsOf(size, properties.priority === "Spot");
+}
+
+/** Zones and restrictions are those of the location; the list may have others, too. */
+function sizeOf(sku: Sku, location: string): readonly (readonly [string, Size])[] {
+  const here = sku.locationInfo?.find((one) => keyOf(one.location) === keyOf(location));
+  if (here === undefined || sku.name === undefined) return [];
+  const capability = (wanted: string) =>
+    Number(sku.capabilities?.find(({ name }) => name === wanted)?.value ?? 0);
+  const restrictions = sku.restrictions ?? [];
+  const closed = new Set(restrictions.flatMap(({ restrictionInfo }) => restrictionInfo?.zones ?? []));
+  const refusal = restrictions.find(({ type }) => type === "Location");
+  const size = {
+    vcpus: capability("vCPUsAvailable") || capability("vCPUs"),
+    ram: Math.round(capability("MemoryGB") * 1_024),
+    family: sku.family ?? "",
+    zones: (here.zones ?? []).filter((zone) => !closed.has(zone)).sort(),
+    refused: refusal === undefined ? null : (refusal.reasonCode ?? "it is restricted"),
+  };
+  return [[keyOf(sku.name), size]];
+}
