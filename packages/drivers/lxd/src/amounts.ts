@@ -1,82 +1,69 @@
 import type { Resources } from "@nodeyard/driver";
 import { z } from "zod";
+import type { LxdLabelOwn } from "./config.ts";
+import type { Instance } from "./instances.ts";
 
 /** Containers share the processors of their host; limits of more than this share of them would let machines starve. */
 const CORES_PER_PROCESSOR = 4;
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
 
+type Keys = Readonly<Record<string, string>>;
 export const PROJECT = z.object({ config: z.record(z.string(), z.string()) });
-export const RESOURCES = z.object({
-  cpu: z.object({ total: z.number() }),
-  memory: z.object({ total: z.number() }),
-});
+const TOTAL = z.object({ total: z.number() });
+export const RESOURCES = z.object({ cpu: TOTAL, memory: TOTAL });
 
-/** Names of a project's limits on amounts, and of the amounts. */
-const COUNTS = {
-  "limits.instances": "instances",
-  "limits.containers": "containers",
-  "limits.virtual-machines": "virtual-machines",
-  "limits.cpu": "cores",
+/** Amounts by the names of a project's limits, and what one of each is in the server's notation. */
+const LIMITS: Readonly<Record<string, readonly [name: string, unit: number]>> = {
+  "limits.instances": ["instances", 1],
+  "limits.containers": ["containers", 1],
+  "limits.virtual-machines": ["virtual-machines", 1],
+  "limits.cpu": ["cores", 1],
+  "limits.memory": ["ram", MIB],
 };
-
-/** Bytes of a unit in the server's notation of sizes; without a unit a number is bytes. */
-const UNITS: Readonly<Record<string, number>> = {
+/** Units of sizes; a number without one counts bytes. */
+const UNITS: Keys | Readonly<Record<string, number>> = {
   ...{ "": 1, B: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 },
-  ...{ KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 },
+  ...{ KiB: 2 ** 10, MiB: MIB, GiB: GIB, TiB: 2 ** 40 },
 };
 
-/** Bytes of "64MiB". Undefined for a share of the host ("50%"), and without a value. */
-export function bytesOf(size: string | undefined): number | undefined {
+/** Number of "64MiB", in bytes, or of "2". Undefined for a share of the host ("50%"), and without a value. */
+function numberOf(size: string | undefined): number | undefined {
   const [, digits, unit = ""] = /^(\d+)\s*([a-zA-Z]*)$/.exec(size ?? "") ?? [];
-  const factor = UNITS[unit];
-  return digits === undefined || factor === undefined ? undefined : Number(digits) * factor;
+  const factor = Number(UNITS[unit]);
+  return digits === undefined || Number.isNaN(factor) ? undefined : Number(digits) * factor;
 }
 
-/** Processors of "2", or of a set as in "0-1,3". Undefined without a value. */
+/** Processors of a set such as "0-1,3", or of a number; undefined without a value. */
 function coresOf(cpu: string | undefined): number | undefined {
-  if (cpu === undefined || /^\d+$/.test(cpu)) return cpu === undefined ? undefined : Number(cpu);
-  return cpu.split(",").reduce((sum, range) => {
-    const [first = 0, last = first] = range.split("-").map(Number);
-    return sum + last - first + 1;
-  }, 0);
+  if (cpu === undefined || /^\d+$/.test(cpu)) return numberOf(cpu);
+  const ranges = cpu.split(",").map((range) => range.split("-").map(Number));
+  return ranges.reduce((all, [first = 0, last = first]) => all + last - first + 1, 0);
 }
 
-/** What an instance with these keys and devices uses. A virtual machine without limits has one processor and 1 GiB; a container has none. */
-export function amountsOf(
-  type: string,
-  config: Readonly<Record<string, string>>,
-  devices: Readonly<Record<string, Readonly<Record<string, string>>>>,
-): Resources {
+/** What an instance uses. A virtual machine without limits has one processor and 1 GiB; a container without limits has none. */
+export function amountsOf({ type, expanded_config: config }: Instance): Resources {
   const isVm = type === "virtual-machine";
-  const root = Object.values(devices).find(({ type: kind, path }) => kind === "disk" && path === "/");
-  const disk = bytesOf(root?.size);
-  return {
-    instances: 1,
-    [isVm ? "virtual-machines" : "containers"]: 1,
-    cores: coresOf(config["limits.cpu"]) ?? (isVm ? 1 : 0),
-    ram: Math.ceil((bytesOf(config["limits.memory"]) ?? (isVm ? 2 ** 30 : 0)) / 2 ** 20),
-    ...(disk === undefined ? {} : { "disk-gb": Math.ceil(disk / 2 ** 30) }),
-  };
+  const cores = coresOf(config["limits.cpu"]) ?? (isVm ? 1 : 0);
+  const bytes = numberOf(config["limits.memory"]) ?? (isVm ? GIB : 0);
+  return { ...countsOf(type), cores, ram: Math.ceil(bytes / MIB) };
 }
 
-/** The limits of a project on some servers: the smaller of what the project and the server set. */
-export function limitsOf(
-  project: Readonly<Record<string, string>>,
-  servers: readonly z.infer<typeof RESOURCES>[],
-): Resources {
-  const sum = (of: (one: z.infer<typeof RESOURCES>) => number) =>
-    servers.reduce((all, one) => all + of(one), 0);
-  const limits: Record<string, number> = {
-    cores: sum(({ cpu }) => cpu.total) * CORES_PER_PROCESSOR,
-    ram: Math.floor(sum(({ memory }) => memory.total) / 2 ** 20),
-  };
-  const lower = (name: string, value: number | undefined) => {
-    if (value !== undefined && Number.isFinite(value)) limits[name] = Math.min(limits[name] ?? value, value);
-  };
-  for (const [key, name] of Object.entries(COUNTS))
-    if (project[key] !== undefined) lower(name, Number(project[key]));
-  const memory = bytesOf(project["limits.memory"]);
-  const disk = bytesOf(project["limits.disk"]);
-  lower("ram", memory && Math.floor(memory / 2 ** 20));
-  lower("disk-gb", disk && Math.floor(disk / 2 ** 30));
+/** What an instance of a label will use. */
+export const needOf = ({ type, cores, ram }: LxdLabelOwn): Resources => ({ ...countsOf(type), cores, ram });
+
+const countsOf = (type: string) => ({ instances: 1, [`${type}s`]: 1 });
+
+/** The limits of a project on some servers: the smaller of what it and they set. */
+export function limitsOf(project: Keys, servers: readonly z.infer<typeof RESOURCES>[]): Resources {
+  const limits: Record<string, number> = { cores: 0, ram: 0 };
+  for (const { cpu, memory } of servers) {
+    limits.cores! += cpu.total * CORES_PER_PROCESSOR;
+    limits.ram! += Math.floor(memory.total / MIB);
+  }
+  for (const [key, [name, unit]] of Object.entries(LIMITS)) {
+    const limit = numberOf(project[key]);
+    if (limit !== undefined) limits[name] = Math.min(limits[name] ?? Infinity, Math.floor(limit / unit));
+  }
   return limits;
 }

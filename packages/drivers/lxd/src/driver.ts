@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
-import { type Driver, messageOf, type OpenFile, type Wire } from "@nodeyard/driver";
-import { LxdConfigError, type Route } from "./client.ts";
+import { Connections, type Driver, messageOf, type Wire } from "@nodeyard/driver";
+import type { TlsOptions } from "@nodeyard/driver/http";
+import { LxdConfigError } from "./client.ts";
 import { type LxdProviderConfig, type LxdProviderOwn, lxdConfig } from "./config.ts";
 import { openLxd } from "./provider.ts";
 
@@ -9,19 +10,15 @@ export interface LxdHost {
   /** Text of a file; undefined: there is none. */
   read(path: string): string | undefined;
   /** Opens the connections to a server, anew when the contents of its certificate files have changed. */
-  connect(route: Route): Pick<Wire, "send" | "close">;
-  readonly openFile: OpenFile;
+  connect(tls: TlsOptions): Pick<Wire, "send" | "close">;
+  /** The bytes of a file, read as they are needed. */
+  blob(path: string): Promise<Blob>;
 }
 
 /** Makes the driver for a host. `local`: its machines may run on the launcher's own host. */
-export function createLxdDriver(host: LxdHost): Driver<LxdProviderConfig> {
+export function createLxdDriver({ read, connect, blob }: LxdHost): Driver<LxdProviderConfig> {
   const pem = (path: string): string => {
-    let text: string | undefined;
-    try {
-      text = host.read(path);
-    } catch (error) {
-      throw new LxdConfigError(`${path} cannot be read: ${messageOf(error)}`, { cause: error });
-    }
+    const text = reading(path, () => read(path));
     if (text === undefined) throw new LxdConfigError(`there is no file ${path}`);
     return text;
   };
@@ -30,33 +27,34 @@ export function createLxdDriver(host: LxdHost): Driver<LxdProviderConfig> {
     contract: 1,
     capabilities: { launches: true, inventory: false, probes: false, tags: true, local: true },
     config: lxdConfig,
-    open: (config, context) => {
-      const { connect, openFile } = host;
-      return openLxd(config, context, { connect, openFile, pem, route: () => routeOf(config.own, pem) });
+    open(config, context) {
+      const connections = new Connections(connect);
+      return openLxd(config, context, {
+        ...{ pem, blob, close: () => connections.close() },
+        // Read for each call, since certificates are replaced in place.
+        send: async (request) => connections.of(tlsOf(config.own, pem)).send(request),
+      });
     },
   };
 }
 
-function routeOf(own: LxdProviderOwn, pem: (path: string) => string): Route {
-  const read = (path: string | null) => (path === null ? null : pem(path));
-  const ca = read(own.serverCertificate);
+function tlsOf(own: LxdProviderOwn, pem: (path: string) => string): TlsOptions {
+  const text = (path: string | null) => (path === null ? null : pem(path));
+  const ca = text(own.serverCertificate);
+  // The names in a server's own certificate are those of its host when it was made; what counts is that it is this one.
+  const names =
+    ca === null ? "" : reading("server-certificate", () => new X509Certificate(ca).subjectAltName);
   return {
-    ca,
-    cert: read(own.clientCertificate),
-    key: read(own.clientKey),
-    // A server's own certificate has the names that its host had when it was made; what counts is that it is this one.
-    serverName: ca === null ? null : nameIn(ca, own),
+    ...{ verify: true, ca, cert: text(own.clientCertificate), key: text(own.clientKey) },
+    serverName: /DNS:([^,\s]+)/.exec(names ?? "")?.[1] ?? null,
     socketPath: own.server.startsWith("/") ? own.server : null,
   };
 }
 
-/** The first host name in a certificate. */
-function nameIn(pem: string, { serverCertificate }: LxdProviderOwn): string | null {
+function reading<T>(what: string, read: () => T): T {
   try {
-    return /DNS:([^,\s]+)/.exec(new X509Certificate(pem).subjectAltName ?? "")?.[1] ?? null;
+    return read();
   } catch (error) {
-    throw new LxdConfigError(`${serverCertificate} has no certificate: ${messageOf(error)}`, {
-      cause: error,
-    });
+    throw new LxdConfigError(`${what} cannot be read: ${messageOf(error)}`, { cause: error });
   }
 }

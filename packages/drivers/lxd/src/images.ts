@@ -1,43 +1,32 @@
-import { createHash } from "node:crypto";
 import {
   CALL_MS,
   type CloudPart,
-  DriverError,
   type ExternalId,
   type ImageStore,
   type ImageTag,
   imageMetadata,
   imageTagOf,
-  type OpenFile,
   type Step,
   type StepContext,
   sameImage,
-  streamed,
   type UploadOrder,
 } from "@nodeyard/driver";
 import { z } from "zod";
-import { type LxdClient, LxdError } from "./client.ts";
+import type { LxdClient } from "./client.ts";
 
-const IMAGE = z.object({
-  fingerprint: z.string(),
-  size: z.number(),
-  properties: z.record(z.string(), z.string()),
-});
-type Image = z.infer<typeof IMAGE>;
+const IMAGES = z.array(z.object({ fingerprint: z.string(), properties: z.record(z.string(), z.string()) }));
 
-/** Part of an upload by format of the builder: trees of files for containers, disks for virtual machines. */
-const PARTS: Readonly<Record<string, "rootfs" | "rootfs.img">> = {
-  ...{ tgz: "rootfs", tar: "rootfs", squashfs: "rootfs", qcow2: "rootfs.img" },
-};
-const CONTAINER = ["tgz", "tar", "squashfs", "qcow2"];
-const VM = ["qcow2", "tgz", "tar", "squashfs"];
+/** Formats of the builder: trees of files for containers, disks for virtual machines. The first is what it builds. */
+const TREES = ["tgz", "tar", "squashfs"];
+const DISKS = ["qcow2"];
 
 interface StoreParts {
   readonly client: LxdClient;
-  readonly openFile: OpenFile;
+  /** The bytes of a file on this host. */
+  readonly blob: (path: string) => Promise<Blob>;
   /** In the server's words: "x86_64". */
   readonly architecture: () => string;
-  /** Whether the labels that use built images are virtual machines: the builder then makes disks. */
+  /** Whether the labels that use built images are virtual machines. */
   readonly isForVms: boolean;
   readonly uploadMs: number;
 }
@@ -48,88 +37,64 @@ interface StoreParts {
  */
 export function imageStore(parts: StoreParts): ImageStore {
   return {
-    formats: parts.isForVms ? VM : CONTAINER,
+    formats: parts.isForVms ? [...DISKS, ...TREES] : [...TREES, ...DISKS],
     upload: (order, context) => upload(parts, order, context),
-    remove: (tag, context) => remove(parts.client, tag, context),
+    async *remove(tag, { signal }) {
+      yield { step: "find", deadlineMs: CALL_MS };
+      for (const id of await tagged(parts.client, tag, signal)) {
+        yield { step: "delete", deadlineMs: CALL_MS };
+        await remove(parts.client, id, signal);
+      }
+    },
   };
 }
-
-const imagesOf = (client: LxdClient, signal: AbortSignal): Promise<readonly Image[]> =>
-  client.get(z.array(IMAGE), "/images", signal, { recursion: "1" });
 
 /** The uploaded images of the project; what others made is none of ours. */
 export const imagePart = (client: LxdClient): CloudPart => ({
   async list(signal) {
-    const images = await imagesOf(client, signal);
+    const images = await client.get(IMAGES, "/images", signal, { recursion: "1" });
     return images.flatMap(({ fingerprint: id, properties }) => {
       const imageTag = imageTagOf(properties);
       return imageTag === null ? [] : [{ id, tag: null, imageTag }];
     });
   },
-  delete: (fingerprint, signal) => deleteImage(client, fingerprint, signal),
+  delete: (fingerprint, signal) => remove(client, fingerprint, signal),
 });
 
-/** An image that is gone is no error. */
-async function deleteImage(client: LxdClient, fingerprint: string, signal: AbortSignal) {
-  try {
-    await client.done({ method: "DELETE", path: `/images/${fingerprint}` }, signal);
-  } catch (error) {
-    if (!(error instanceof LxdError && error.status === 404)) throw error;
-  }
-}
-
 async function* upload(
-  { client, openFile, architecture, uploadMs }: StoreParts,
+  { client, blob, architecture, uploadMs }: StoreParts,
   order: UploadOrder,
   { signal }: StepContext,
 ): AsyncGenerator<Step, ExternalId, void> {
   yield { step: "find", deadlineMs: CALL_MS };
-  const [known] = await tagged(client, order.tag, signal);
-  if (known !== undefined) {
-    yield { step: "found", deadlineMs: CALL_MS, save: { externalId: known.fingerprint } };
-    order.progress(order.size);
-    return known.fingerprint;
+  let [id] = await tagged(client, order.tag, signal);
+  if (id === undefined) {
+    yield { step: "upload", deadlineMs: uploadMs };
+    const metadata = tarOf("metadata.yaml", JSON.stringify(metadataOf(order, architecture())));
+    const form = new FormData();
+    form.append("metadata", new Blob([metadata]), "metadata.tar");
+    const part = DISKS.includes(order.format) ? "rootfs.img" : "rootfs";
+    form.append(part, await blob(order.file), `image.${order.format}`);
+    // `Response` writes the form, and reads the file as it is sent.
+    const { headers, body } = new Response(form);
+    const content = { headers: Object.fromEntries(headers), body: body as AsyncIterable<Uint8Array> };
+    const call = { method: "POST", path: "/images", content, tryMs: uploadMs } as const;
+    const { fingerprint } = await client.done(call, signal);
+    id = String(fingerprint);
   }
-  yield { step: "upload", deadlineMs: uploadMs };
-  const metadata = tarOf("metadata.yaml", JSON.stringify(metadataOf(order, architecture())));
-  const digest = createHash("sha256").update(metadata);
-  async function* file() {
-    for await (const bytes of streamed(openFile, order)) {
-      digest.update(bytes);
-      yield bytes;
-    }
-  }
-  const content = multipart([
-    ["metadata", "metadata.tar", [metadata]],
-    [PARTS[order.format] ?? "rootfs", `image.${order.format}`, file()],
-  ]);
-  const call = { method: "POST", path: "/images", content, tryMs: uploadMs } as const;
-  const { fingerprint } = await client.done(call, signal);
-  const id = String(fingerprint);
-  yield { step: "check", deadlineMs: CALL_MS, save: { externalId: id } };
-  // The server's fingerprint is that of the bytes which it got.
-  if (id === digest.digest("hex")) return id;
-  await deleteImage(client, id, signal);
-  throw new DriverError("transient", `image ${id} has other bytes than ${order.file}`);
+  yield { step: "done", deadlineMs: CALL_MS, save: { externalId: id } };
+  order.progress(order.size);
+  return id;
 }
 
-async function* remove(
-  client: LxdClient,
-  tag: ImageTag,
-  { signal }: StepContext,
-): AsyncGenerator<Step, void, void> {
-  yield { step: "find", deadlineMs: CALL_MS };
-  for (const { fingerprint } of await tagged(client, tag, signal)) {
-    yield { step: "delete", deadlineMs: CALL_MS };
-    await deleteImage(client, fingerprint, signal);
-  }
+/** An image that is gone is no error. */
+async function remove(client: LxdClient, fingerprint: string, signal: AbortSignal): Promise<void> {
+  await client.done({ method: "DELETE", path: `/images/${fingerprint}` }, signal, /not found/i);
 }
 
-async function tagged(client: LxdClient, tag: ImageTag, signal: AbortSignal): Promise<readonly Image[]> {
-  return (await imagesOf(client, signal)).filter(({ properties }) => {
-    const own = imageTagOf(properties);
-    return own !== null && sameImage(own, tag);
-  });
+async function tagged(client: LxdClient, tag: ImageTag, signal: AbortSignal): Promise<readonly string[]> {
+  const all = await imagePart(client).list!(signal);
+  return all.flatMap(({ id, imageTag }) => (imageTag && sameImage(imageTag, tag) ? [id] : []));
 }
 
 /** JSON is YAML as well. The tag goes over the image's own metadata. */
@@ -139,49 +104,15 @@ const metadataOf = ({ name, tag, metadata }: UploadOrder, architecture: string) 
   properties: { name, description: name, ...metadata, ...imageMetadata(tag) },
 });
 
-/** A tar archive with one file (POSIX.1-1988, ustar): fields of fixed width, the sum of the header's bytes in octal, two empty blocks. */
-function tarOf(name: string, text: string): Uint8Array {
+/** A tar archive with one file (ustar of POSIX.1-1988): fields of fixed width, of which one is the sum of all bytes, and two empty blocks. */
+function tarOf(name: string, text: string): Uint8Array<ArrayBuffer> {
   const content = Buffer.from(text);
-  const header = Buffer.alloc(512);
-  const octal = (value: number, at: number, width: number) =>
-    header.write(value.toString(8).padStart(width, "0"), at);
-  header.write(name, 0);
-  octal(0o644, 100, 7);
-  octal(0, 108, 7);
-  octal(0, 116, 7);
-  octal(content.length, 124, 11);
-  octal(0, 136, 11);
-  header.write("        0", 148);
-  header.write("ustar\u000000", 257);
-  octal(
-    header.reduce((sum, byte) => sum + byte, 0),
-    148,
-    6,
-  );
-  header.write("\u0000 ", 154);
-  const rest = (512 - (content.length % 512)) % 512;
-  return Buffer.concat([header, content, Buffer.alloc(rest + 1024)]);
-}
-
-type Part = readonly [
-  name: string,
-  filename: string,
-  bytes: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-];
-
-/** A form with files (RFC 7578). The boundary is longer than what files have by chance. */
-function multipart(parts: readonly Part[]) {
-  const boundary = `nodeyard-${createHash("sha256")
-    .update(JSON.stringify(parts.map(([, name]) => name)))
-    .digest("hex")}`;
-  async function* body() {
-    for (const [name, filename, bytes] of parts) {
-      const head = `--${boundary}\r\ncontent-disposition: form-data; name="${name}"; filename="${filename}"\r\n`;
-      yield Buffer.from(`${head}content-type: application/octet-stream\r\n\r\n`);
-      yield* bytes;
-      yield Buffer.from("\r\n");
-    }
-    yield Buffer.from(`--${boundary}--\r\n`);
-  }
-  return { headers: { "content-type": `multipart/form-data; boundary=${boundary}` }, body: body() };
+  const octal = (value: number) => `${value.toString(8).padStart(11, "0")}\0`;
+  const ids = `0000644\0${"0000000\0".repeat(2)}`;
+  const before = `${name.padEnd(100, "\0")}${ids}${octal(content.length)}${octal(0)}`;
+  const header = (sum: string) =>
+    Buffer.from(`${before}${sum}0${"\0".repeat(100)}ustar\0${"00".padEnd(249, "\0")}`);
+  const sum = header(" ".repeat(8)).reduce((all, byte) => all + byte, 0);
+  const rest = Buffer.alloc(1024 + ((512 - (content.length % 512)) % 512));
+  return Uint8Array.from(Buffer.concat([header(`${sum.toString(8).padStart(6, "0")}\0 `), content, rest]));
 }

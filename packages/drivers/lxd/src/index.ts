@@ -1,9 +1,3 @@
-export {
-  type LxdLabelOwn,
-  type LxdPoolConfig,
-  type LxdProviderConfig,
-  type LxdProviderOwn,
-  lxdConfig,
-} from "./config.ts";
+export { type LxdProviderConfig, lxdConfig } from "./config.ts";
 export { createLxdDriver, type LxdHost } from "./driver.ts";
 export { lxdDriver, thisHost } from "./edge/host.ts";

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { type CreateOrder, type Metadata, machineMetadata, type Resources, type Tag } from "@nodeyard/driver";
+import { type CreateOrder, DriverError, type Metadata, machineMetadata, type Tag } from "@nodeyard/driver";
 import { z } from "zod";
-import { amountsOf } from "./amounts.ts";
 import type { LxdLabelOwn } from "./config.ts";
 
 const KEYS = z.record(z.string(), z.string()).default({});
@@ -10,19 +9,16 @@ const ADDRESS = z.object({ family: z.string(), address: z.string(), scope: z.str
 const INTERFACE = z.object({ addresses: z.array(ADDRESS).nullish(), hwaddr: z.string() });
 
 export const SERVER = z.object({
-  auth: z.string(),
-  environment: z
-    .object({
-      /** Of its certificate, in hexadecimal; members of a cluster have one in common. */
-      certificate_fingerprint: z.string(),
-      server_clustered: z.boolean(),
-      server_name: z.string(),
-      architectures: z.array(z.string()).min(1),
-    })
-    .optional(),
+  environment: z.object({
+    /** Of its certificate, in hexadecimal; members of a cluster have one in common. */
+    certificate_fingerprint: z.string(),
+    server_clustered: z.boolean(),
+    server_name: z.string(),
+    architectures: z.array(z.string()).min(1),
+  }),
 });
-/** What a server says of itself to clients that it trusts. */
-export type Server = NonNullable<z.infer<typeof SERVER>["environment"]>;
+/** What a server says of itself. */
+export type Server = z.infer<typeof SERVER>["environment"];
 
 /** An instance as the server describes it. `state` is read with a single instance only. */
 export const INSTANCE = z.object({
@@ -40,61 +36,60 @@ export const INSTANCE = z.object({
   state: z.object({ network: z.record(z.string(), INTERFACE).nullish() }).nullish(),
 });
 export type Instance = z.infer<typeof INSTANCE>;
-export const PROFILE = z.object({ config: KEYS, devices: DEVICES });
 
 /** Metadata become keys of users, and are read back without the prefix. */
 const USER = "user.";
-export const metadataOf = ({ config }: Pick<Instance, "config">): Metadata =>
-  Object.fromEntries(
-    Object.entries(config).flatMap(([key, value]) =>
-      key.startsWith(USER) ? [[key.slice(USER.length), value]] : [],
-    ),
-  );
+export const metadataOf = ({ config }: Instance): Metadata => {
+  const own = Object.entries(config).filter(([key]) => key.startsWith(USER));
+  return Object.fromEntries(own.map(([key, value]) => [key.slice(USER.length), value]));
+};
 
 /** A machine that ran, and does not any more. One that is being made is stopped as well, but was never used: its time is the epoch. */
 export const hasEnded = ({ status, last_used_at }: Instance) =>
   status === "Error" || (status === "Stopped" && Date.parse(last_used_at) > 0);
 
-/** The keys that a label gives its instances. */
-export const labelKeys = ({ cores, ram, config, userData }: LxdLabelOwn): Record<string, string> => ({
-  ...config,
-  ...(cores !== null && { "limits.cpu": String(cores) }),
-  ...(ram !== null && { "limits.memory": `${ram}MiB` }),
-  ...(userData !== null && { "cloud-init.user-data": userData }),
-});
+/** A fingerprint, or enough of its beginning. */
+const FINGERPRINT = /^[0-9a-f]{12,64}$/;
+
+/** What an instance is made from, as the API names it. `pem`: the text of a certificate's file. */
+export function sourceOf({ label, imageExternalId }: CreateOrder, pem: (path: string) => string): object {
+  if (typeof imageExternalId === "string") return { type: "image", fingerprint: imageExternalId };
+  const { image } = label.own as LxdLabelOwn;
+  if (image === null)
+    throw new DriverError(
+      "configuration",
+      `label ${label.name} has no image here: no upload of ${label.image?.name ?? "any image"} is ready`,
+    );
+  if (image.copyOf !== null) return { type: "copy", source: image.copyOf, instance_only: true };
+  const { image: name, remote, remoteProtocol: protocol, remoteCertificate } = image;
+  const named = FINGERPRINT.test(name ?? "") ? { fingerprint: name } : { alias: name };
+  if (remote === null) return { type: "image", ...named };
+  const certificate = remoteCertificate === null ? {} : { certificate: pem(remoteCertificate) };
+  return { type: "image", mode: "pull", server: remote, protocol, ...certificate, ...named };
+}
 
 /** The body of `POST /1.0/instances`. */
 export function instanceBody({ tag, label }: CreateOrder, name: string, source: object): object {
-  const own = label.own as LxdLabelOwn;
+  const { type, profiles, devices, config, cores, ram, userData } = label.own as LxdLabelOwn;
   const tags = Object.entries(machineMetadata(tag)).map(([key, value]) => [`${USER}${key}`, value]);
-  return {
-    name,
-    type: own.type,
-    profiles: own.profiles,
-    config: { ...labelKeys(own), ...Object.fromEntries(tags) },
-    devices: own.devices,
-    source,
-  };
+  const limits = { "limits.cpu": String(cores), "limits.memory": `${ram}MiB` };
+  const seed = userData !== null && { "cloud-init.user-data": userData };
+  const keys = { ...config, ...limits, ...seed, ...Object.fromEntries(tags) };
+  return { ...{ name, type, profiles, devices, source }, config: keys };
 }
-
-export const amountsOfInstance = ({ type, expanded_config, expanded_devices }: Instance): Resources =>
-  amountsOf(type, expanded_config, expanded_devices);
 
 /**
  * The addresses of an instance's own interfaces, IPv4 first: what runs inside may have made others, such as a bridge for containers. Own
  * ones have the hardware address that the server gave them.
  */
 export function addressesOf({ expanded_config, expanded_devices, state }: Instance) {
-  const given = Object.entries(expanded_config).flatMap(([key, value]) =>
-    /^volatile\..*\.hwaddr$/.test(key) ? [value] : [],
-  );
-  const own = new Set([...given, ...Object.values(expanded_devices).map(({ hwaddr }) => hwaddr)]);
-  const all = Object.values(state?.network ?? {}).flatMap(({ hwaddr, addresses }) =>
-    own.has(hwaddr) ? (addresses ?? []) : [],
-  );
-  const of = (wanted: string) =>
-    all.find(({ family, scope }) => family === wanted && scope === "global")?.address ?? null;
-  return { ipv4: of("inet"), ipv6: of("inet6") };
+  const given = Object.entries(expanded_config).filter(([key]) => /^volatile\..*\.hwaddr$/.test(key));
+  const fixed = Object.values(expanded_devices).map((device) => device.hwaddr);
+  const own = new Set([...fixed, ...given.map(([, value]) => value)]);
+  const interfaces = Object.values(state?.network ?? {}).filter(({ hwaddr }) => own.has(hwaddr));
+  const all = interfaces.flatMap(({ addresses }) => addresses ?? []);
+  const of = (wanted: string) => all.find((one) => one.family === wanted && one.scope === "global")?.address;
+  return { ipv4: of("inet") ?? null, ipv6: of("inet6") ?? null };
 }
 
 /** Whether an instance runs, and has an address if it has an interface. */
@@ -107,8 +102,6 @@ export function isUp(instance: Instance): boolean {
 
 /** A name that follows from the tag, so that a second call makes no second instance. It is the machine's host name, too. */
 export function nameOf({ installation, provider, nodeId }: Tag): string {
-  const owner = createHash("sha256")
-    .update(JSON.stringify([installation, provider]))
-    .digest("hex");
-  return `np${nodeId}-${owner.slice(0, 10)}`;
+  const owner = createHash("sha256").update(JSON.stringify([installation, provider]));
+  return `np${nodeId}-${owner.digest("hex").slice(0, 10)}`;
 }

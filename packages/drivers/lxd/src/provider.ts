@@ -1,20 +1,11 @@
-import {
-  type Cloud,
-  cloudProvider,
-  type DriverContext,
-  DriverError,
-  type LabelConfig,
-  type OpenFile,
-  type Provider,
-} from "@nodeyard/driver";
+import { type Cloud, cloudProvider, type DriverContext, type Provider } from "@nodeyard/driver";
 import { z } from "zod";
-import { limitsOf, PROJECT, RESOURCES } from "./amounts.ts";
+import { amountsOf, limitsOf, needOf, PROJECT, RESOURCES } from "./amounts.ts";
 import { LxdClient, type LxdClientOptions, LxdError } from "./client.ts";
-import type { LxdLabelOwn, LxdProviderConfig } from "./config.ts";
+import type { LxdProviderConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
 import { imagePart, imageStore } from "./images.ts";
-import { amountsOfInstance, hasEnded, type Instance, SERVER, type Server } from "./instances.ts";
-import { needOf, sourceOf } from "./labels.ts";
+import { hasEnded, type Instance, SERVER, type Server, sourceOf } from "./instances.ts";
 import { describe, makeCall, nodeMachines } from "./machines.ts";
 
 /** Characters of a console that are kept: what a machine said last. */
@@ -23,24 +14,25 @@ const CONSOLE_LENGTH = 64 * 1024;
 const MEMBER = z.object({ server_name: z.string(), status: z.string() });
 
 /** What a provider is made of, beside the handles of the process. */
-export interface ProviderParts extends Pick<LxdClientOptions, "route" | "connect"> {
-  readonly openFile: OpenFile;
+export interface ProviderParts extends Pick<LxdClientOptions, "send"> {
+  readonly blob: (path: string) => Promise<Blob>;
   /** PEM of a remote's certificate. Throws LxdConfigError. */
   readonly pem: (path: string) => string;
+  close(): Promise<void>;
 }
 
 /** Opens the machines of a project on a server or cluster. */
 export function openLxd(
   config: LxdProviderConfig,
-  { clock, random, observe }: Pick<DriverContext, "clock" | "random" | "observe">,
-  { route, connect, openFile, pem }: ProviderParts,
+  { clock, random, observe }: DriverContext,
+  { send, blob, pem, close }: ProviderParts,
 ): Promise<Provider> {
   const { own, pools } = config;
-  const labels = pools.flatMap((pool) => [...pool.labels.values()] as LabelConfig<LxdLabelOwn>[]);
+  const { server: address, project } = own;
+  const labels = pools.flatMap((pool) => [...pool.labels.values()]);
   return cloudProvider<Instance>(config, mapError, (closed): Cloud<Instance> => {
-    const { server: address, project } = own;
     const client = new LxdClient({
-      ...{ clock, random, route, connect, server: address, project },
+      ...{ clock, random, send, server: address, project },
       ...(observe && { observe }),
     });
     let server: Server | undefined;
@@ -58,9 +50,9 @@ export function openLxd(
       makeMs: config.launchTimeoutMs,
       make: async (order) => makeCall(client, order, sourceOf(order, pem), known()),
       describe: async (_, machine) => describe(machine, known()),
-      amounts: async () => amountsOfInstance,
+      amounts: async () => amountsOf,
       isEnding: hasEnded,
-      need: (label, signal) => needOf(client, label, signal),
+      need: async ({ own }) => needOf(own),
       async quota(signal) {
         const targets = (await members(signal))?.map((target) => ({ target })) ?? [{}];
         const [{ config: limits }, ...hosts] = await Promise.all([
@@ -74,24 +66,19 @@ export function openLxd(
       offers: {
         zones: { list: async (_pool, signal) => (await members(signal)) ?? [known().server_name] },
         images: imageStore({
-          ...{ client, openFile, uploadMs: own.imageUploadTimeoutMs },
+          ...{ client, blob, uploadMs: own.imageUploadTimeoutMs },
           architecture: () => known().architectures[0]!,
-          isForVms: labels.some(
-            ({ image, own: { type } }) => image?.kind === "diskimage" && type !== "container",
-          ),
+          isForVms: labels.some(({ image, own }) => image?.kind === "diskimage" && own.type !== "container"),
         }),
       },
       place: () => ({ server: known().certificate_fingerprint, project }),
       async check(signal) {
-        const { auth, environment } = await client.get(SERVER, "", signal);
-        if (auth !== "trusted" || environment === undefined)
-          throw new DriverError(
-            "access",
-            `${config.name}: ${address} does not trust ${own.clientCertificate ?? "this user"}: lxc config trust add FILE`,
-          );
+        // Anybody may ask what the server is, but not for a project.
+        await client.get(PROJECT, `/projects/${project}`, signal);
+        const { environment } = await client.get(SERVER, "", signal);
         server = environment;
       },
-      close: () => client.close(),
+      close,
     };
   });
 }

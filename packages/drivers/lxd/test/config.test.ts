@@ -31,7 +31,7 @@ describe("the configuration of a provider", () => {
     expect(config?.own).toMatchObject({ server: "/var/lib/lxd/unix.socket", project: "default" });
     expect(config?.pools[0]?.labels.get("vm")?.own).toMatchObject({
       image: { image: "tiny", remote: null, copyOf: null },
-      ...{ type: "container", cores: null, ram: null, profiles: ["default"], config: {}, devices: {} },
+      ...{ type: "container", cores: 1, ram: 1024, profiles: ["default"], config: {}, devices: {} },
     });
   });
 

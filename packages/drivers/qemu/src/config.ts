@@ -2,20 +2,21 @@ import {
   ABOVE_0,
   ABSOLUTE,
   choice,
+  cloudLimits,
   commonOf,
   compileImages,
   compileLabels,
   compilePools,
   driverConfig,
-  type Entry,
   entries,
   flag,
   group,
   HOST,
+  hasOneImage,
   imageKeys,
+  imageLabelKeys,
   inherited,
   integer,
-  LIMIT,
   labelImage,
   launchKeys,
   mapping,
@@ -170,20 +171,12 @@ const table = {
   pools: entries(
     section({
       ...poolKeys({
-        "max-cores": integer("Virtual processors at once.", LIMIT).as("cores"),
-        "max-ram": integer("Memory at once.", { ...LIMIT, unit: "MiB" }).as("ram"),
+        "max-cores": cloudLimits["max-cores"],
+        "max-ram": cloudLimits["max-ram"],
       }),
       labels: entries(
         section({
-          name: text("A top-level label.", { needed: true }),
-          diskimage: text("A `diskimages` entry of this provider; exactly one of this and `cloud-image`."),
-          "cloud-image": text(
-            "A `cloud-images` entry of this provider; exactly one of this and `diskimage`.",
-          ),
-          own: group(labelTable),
-          "console-log": flag("Keep what a machine that does not come up wrote to its console.", {
-            default: false,
-          }),
+          ...imageLabelKeys(labelTable),
           "host-key-checking": flag("False: ready as soon as QEMU runs.", { default: true }),
         }),
         "What the pool offers.",
@@ -240,13 +233,6 @@ export const qemuConfig = driverConfig("qemu", table, (provider, context): QemuP
   }));
   return { ...commonOf(provider), pools, own: provider.own };
 });
-
-/** A machine needs an image to boot. */
-function hasOneImage({ at }: Entry<object>): boolean {
-  if (at.has("diskimage") !== at.has("cloud-image")) return true;
-  at.error(undefined, "needs exactly one of diskimage and cloud-image");
-  return false;
-}
 
 /** Keys that may be written into a guest's authorized_keys; other lines are errors. */
 function readKeys(lines: readonly string[], at: Reader): readonly string[] {

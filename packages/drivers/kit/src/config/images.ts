@@ -94,6 +94,22 @@ export const imageKeys = <D extends Table, C extends Table>(
   ),
 });
 
+/** Keys of a label whose machines boot one image, a built one or one of the provider's list. `own` are those of the driver. */
+export const imageLabelKeys = <Own extends Table>(own: Own) => ({
+  name: text("A top-level label.", { needed: true }),
+  diskimage: text("A `diskimages` entry of this provider; exactly one of this and `cloud-image`."),
+  "cloud-image": text("A `cloud-images` entry of this provider; exactly one of this and `diskimage`."),
+  own: group(own),
+  "console-log": flag("Keep what a machine that does not come up wrote to its console.", { default: false }),
+});
+
+/** Whether such a label has its image, which is reported otherwise. */
+export function hasOneImage({ at }: Entry<object>): boolean {
+  if (at.has("diskimage") !== at.has("cloud-image")) return true;
+  at.error(undefined, "needs exactly one of diskimage and cloud-image");
+  return false;
+}
+
 /** Compiles the image lists by name. Entries with errors were reported and are left out. */
 export function compileImages<D, C, Own>(
   provider: {

@@ -16,6 +16,11 @@ export interface ListWatchOptions<T> {
   readonly changedAt?: (item: T) => number;
   /** Upper bound of the time from a create until the machine is listed, milliseconds. Default 5,000. */
   readonly settledMs?: number;
+  /**
+   * Reads one item, for clouds that do this at once and without a limit of rate, such as a server of the installation's own: waits then read
+   * what they wait for, and nothing is listed. Their errors are those of the read.
+   */
+  readonly read?: (id: string, signal: AbortSignal) => Promise<T | undefined>;
   /** Called when a listing failed. It is repeated while a caller waits. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -39,6 +44,10 @@ export interface Snapshot<T> {
   /** The listing was complete and began late enough after the wait: the machine would be listed if it existed. */
   readonly sure: boolean;
 }
+
+/** First and longest pause between two reads of an item, milliseconds. */
+const READ_MS = 100;
+const SLOWEST_READ_MS = 2_000;
 
 /** What a caller waits for. */
 export type Wait = "active" | "gone";
@@ -116,6 +125,7 @@ export class ListWatch<T> {
     judge: (snapshot: Snapshot<T>) => V | undefined,
     signal: AbortSignal,
   ): Promise<V> {
+    if (this.#options.read !== undefined) return this.#byReads(this.#options.read, id, judge, signal);
     return new Promise((resolve, reject) => {
       const started = this.#options.clock.monotonic();
       const end = () => {
@@ -152,6 +162,19 @@ export class ListWatch<T> {
       this.#waiters.set(look, kind);
       this.#wake(started + Math.max(this.#pause(), this.#patience(kind)));
     });
+  }
+
+  async #byReads<V>(
+    read: NonNullable<ListWatchOptions<T>["read"]>,
+    id: string,
+    judge: (snapshot: Snapshot<T>) => V | undefined,
+    signal: AbortSignal,
+  ): Promise<V> {
+    for (let pause = READ_MS; ; pause = Math.min(SLOWEST_READ_MS, pause * 1.5)) {
+      const judged = judge({ item: await read(id, signal), departed: false, whole: true, sure: true });
+      if (judged !== undefined) return judged;
+      await sleep(this.#options.clock, pause, signal);
+    }
   }
 
   /** Something changed, as the caller knows from elsewhere: lists now if a caller waits. */
