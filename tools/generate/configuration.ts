@@ -2,6 +2,7 @@ import type { DriverConfig } from "@nodeyard/driver";
 import { awsConfig } from "@nodeyard/driver-aws";
 import { azureConfig } from "@nodeyard/driver-azure";
 import { fakeConfig } from "@nodeyard/driver-fake";
+import { gceConfig } from "@nodeyard/driver-gce";
 import { kubernetesConfig, openshiftConfig, openshiftpodsConfig } from "@nodeyard/driver-kubernetes";
 import { lxdConfig } from "@nodeyard/driver-lxd";
 import { metastaticDriver } from "@nodeyard/driver-metastatic";
@@ -17,6 +18,7 @@ const drivers: readonly (readonly [string, DriverConfig])[] = [
   ["aws", awsConfig as DriverConfig],
   ["azure", azureConfig as DriverConfig],
   ["fake", fakeConfig as DriverConfig],
+  ["gce", gceConfig as DriverConfig],
   ["kubernetes", kubernetesConfig as DriverConfig],
   ["lxd", lxdConfig as DriverConfig],
   ["metastatic", metastaticDriver.config as DriverConfig],

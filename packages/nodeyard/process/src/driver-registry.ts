@@ -34,7 +34,7 @@ const SPELLING =
   'a driver is named by its name, by npm:PACKAGE, or by a path that starts with "./", "../" or "/"';
 
 /** Drivers of Nodepool that have no package yet. A file that names one is not wrong, and the validator judges its keys. */
-const NOT_BUILT = ["gce", "ibmvpc"] as const;
+const NOT_BUILT = ["ibmvpc"] as const;
 /** The keys of each, for the validator. */
 export type UninstalledDrivers = Readonly<Record<(typeof NOT_BUILT)[number], UninstalledDriver>>;
 /** Without a validator's tables every key is accepted: a launcher refuses the file anyway, because the driver is missing. */
@@ -46,6 +46,7 @@ const SHIPPED = [
   "openstack",
   "aws",
   "azure",
+  "gce",
   "kubernetes",
   "openshift",
   "openshiftpods",

@@ -2,6 +2,7 @@ import type { DriverConfig } from "@nodeyard/driver";
 import { awsConfig } from "@nodeyard/driver-aws";
 import { azureConfig } from "@nodeyard/driver-azure";
 import { fakeConfig } from "@nodeyard/driver-fake";
+import { gceConfig } from "@nodeyard/driver-gce";
 import { kubernetesConfig, openshiftConfig, openshiftpodsConfig } from "@nodeyard/driver-kubernetes";
 import { metastaticDriver } from "@nodeyard/driver-metastatic";
 import { openstackConfig } from "@nodeyard/driver-openstack";
@@ -22,12 +23,13 @@ const built: Readonly<Record<string, DriverConfig>> = {
   openstack: openstackConfig as DriverConfig,
   aws: awsConfig as DriverConfig,
   azure: azureConfig as DriverConfig,
+  gce: gceConfig as DriverConfig,
   kubernetes: kubernetesConfig as DriverConfig,
   openshift: openshiftConfig as DriverConfig,
   openshiftpods: openshiftpodsConfig as DriverConfig,
   metastatic: metastaticDriver.config as DriverConfig,
 };
-const uninstalled = new Set(["gce", "ibmvpc"]);
+const uninstalled = new Set(["ibmvpc"]);
 const registry = await validatorDrivers();
 
 export const drivers: DriverRegistry = {

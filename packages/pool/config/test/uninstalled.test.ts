@@ -3,12 +3,6 @@ import { exitCode, load, verdict } from "./support.ts";
 
 /** A whole provider of each driver, in one line per mapping, so that one of them can be replaced. */
 const providers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  gce: {
-    provider: "project: p, region: r, zone: z",
-    "cloud-images": "name: c, image-project: p, image-family: f, username: u, key: k",
-    pool: "name: p, use-internal-ip: true",
-    label: "name: a, cloud-image: c, instance-type: t, volume-size: 30",
-  },
   ibmvpc: {
     provider: "vpc: v, region: r, quota: {instances: 1}",
     diskimages: "name: i, operating-system: debian",
@@ -40,8 +34,6 @@ describe("providers whose driver is not installed", () => {
   });
 
   it.each([
-    ["gce", { provider: "project: p, region: r, zone: z, rate: 2" }, "rate: is not a key"],
-    ["gce", { diskimages: "name: i" }, "diskimages: is not a key"],
     ["ibmvpc", { pool: "name: _p, max-servers: 1" }, "underscore"],
     ["ibmvpc", { diskimages: "name: i" }, "operating-system: is missing"],
   ])("%s refuses %j", (driver, changes, message) => {
@@ -49,19 +41,6 @@ describe("providers whose driver is not installed", () => {
   });
 
   it.each([
-    ["gce", { pool: "name: p, host-key-checking: false" }, "host-key-checking: is accepted"],
-    ["gce", { provider: "project: p, region: r, zone: z, rate-limit: 1" }, "rate-limit: has no effect"],
-  ])("%s accepts %j with a warning", (driver, changes, message) => {
-    expect(others(driver, changes)).toEqual([expect.stringMatching(new RegExp(`^warning .*${message}`))]);
-    expect(exitCode(file(driver, changes))).toBe(0);
-  });
-
-  it.each([
-    [
-      "gce",
-      { label: "name: a, cloud-image: other, instance-type: t" },
-      "not in this provider's cloud-images",
-    ],
     ["ibmvpc", { diskimages: "name: other, operating-system: o" }, "not among the top-level diskimages"],
   ])("%s refuses %j, as Nodepool's loader does and its validator does not", (driver, changes, message) => {
     expect(others(driver, changes)).toEqual([expect.stringMatching(new RegExp(`^error .*${message}`))]);

@@ -1,0 +1,275 @@
+import {
+  type Account,
+  type ApiCall,
+  type Clock,
+  DriverError,
+  type FailedTry,
+  type HttpAnswer,
+  type HttpCall,
+  HttpCalls,
+  type Random,
+  RateLimiter,
+  RenewedValue,
+  safeRetry,
+  type Unsent,
+  type Wire,
+} from "@nodeyard/driver";
+import { ApiError, LoginError, NoAnswer, OddAnswer, type OperationFault } from "./errors.ts";
+
+/** A token for calls, and its end (wall time, milliseconds; null: none is known). */
+export interface Token {
+  readonly token: string;
+  readonly end: number | null;
+}
+
+/** The session of a credential, which providers share. */
+export interface Customer extends Account {
+  readonly google: Google;
+}
+
+/** What a session with Google Cloud consists of. */
+export interface GoogleOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly wire: Pick<Wire, "send" | "close">;
+  /** Signs in anew. */
+  readonly logIn: () => Promise<Token>;
+  readonly project: string;
+  /** Address in place of Google's own; null: none. */
+  readonly endpoint: string | null;
+  readonly observe: ((call: ApiCall) => void) | undefined;
+}
+
+/** A call, beneath the project for Compute Engine. */
+export interface GoogleCall {
+  readonly method: Unsent["method"];
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number>>;
+  readonly body?: object;
+  /** As in `HttpCall`. */
+  readonly tryMs?: number;
+}
+
+/** An operation of Compute Engine: what a call that writes answers with, long before it has ended. */
+export interface Operation {
+  readonly name: string;
+  readonly status: "PENDING" | "RUNNING" | "DONE";
+  readonly zone?: string;
+  readonly error?: { readonly errors?: readonly OperationFault[] };
+}
+
+/** Items of a page, or of a scope of an aggregated list. */
+interface Page {
+  readonly items?: readonly unknown[] | Readonly<Record<string, Scope>>;
+  readonly nextPageToken?: string;
+  readonly unreachables?: readonly string[];
+}
+type Scope = Readonly<Record<string, unknown>> & { readonly warning?: { readonly code?: string } };
+
+const LOGIN_MS = 30_000;
+/** Items of a page: the API's most. */
+const PAGE = 500;
+/** Pages of a list. More would be a list without an end. */
+const MOST_PAGES = 1_000;
+/** The API answers a wait after two minutes at the latest. */
+const WAIT_MS = 150_000;
+/** Quotas of calls are full again when a minute begins, by a clock that may differ from ours by this much, milliseconds. */
+const MINUTE_MS = 60_000;
+const SKEW_MS = 1_000;
+
+/**
+ * One credential at Google Cloud: its token, its connections and its rate limit. Every call may be repeated: those that make something carry
+ * an id of their request, by which Google knows them for an hour.
+ */
+export class Google {
+  readonly limiter: RateLimiter;
+  readonly #options: GoogleOptions;
+  readonly #calls: HttpCalls<Token>;
+  readonly #token: RenewedValue<Token>;
+
+  constructor(options: GoogleOptions) {
+    this.#options = options;
+    const { clock, wire, logIn } = options;
+    // `SharedAccounts` sets the interval right after this.
+    this.limiter = new RateLimiter({ clock, intervalMs: 0 });
+    this.#token = new RenewedValue({
+      clock,
+      load: () => logIn().catch((error: unknown) => Promise.reject(new LoginError(error))),
+      endOf: ({ end }) => end,
+      loadMs: LOGIN_MS,
+      late: () => new LoginError(new Error(`not within ${LOGIN_MS} ms`)),
+    });
+    this.#calls = new HttpCalls({
+      ...{ clock, limiter: this.limiter, send: (request) => wire.send(request) },
+      login: () => this.#token.get(),
+      refused: () => {
+        this.#token.refused();
+        return true;
+      },
+      noAnswer: (_, request, cause) => new NoAnswer(request, cause),
+      again: (failed) => this.#again(failed),
+    });
+  }
+
+  get project(): string {
+    return this.#options.project;
+  }
+
+  /** Calls Compute Engine, by a path beneath the project. */
+  async compute<T>(call: GoogleCall, signal: AbortSignal): Promise<T> {
+    const path = `/compute/v1/projects/${this.project}${call.path}`;
+    const answer = await this.send("https://compute.googleapis.com", { ...call, path }, signal);
+    return answer as T;
+  }
+
+  /** Calls Cloud Storage. Undefined: the answer has no body. */
+  storage<T>(call: GoogleCall, signal: AbortSignal): Promise<T> {
+    return this.send("https://storage.googleapis.com", call, signal) as Promise<T>;
+  }
+
+  /** The body of an answer below 400, which says by its `kind` that it is Google's. */
+  send(
+    host: string,
+    { method, path, query = {}, body, tryMs }: GoogleCall,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const asked = new URLSearchParams(query as Readonly<Record<string, string>>);
+    const url = `${this.address(host)}${path}${asked.size > 0 ? `?${asked}` : ""}`;
+    const unsent = { method, url, ...(body !== undefined && { body: JSON.stringify(body) }) };
+    return this.raw(operationOf(method, path), unsent, signal, tryMs).then(({ answer }) => answer);
+  }
+
+  /** The same for a whole address, with the answer's headers. */
+  raw(
+    operation: string,
+    unsent: Omit<Unsent, "headers"> & Partial<Unsent>,
+    signal: AbortSignal,
+    tryMs?: number,
+  ) {
+    const call: HttpCall<Token> = {
+      ...{ operation, signal, observe: this.#options.observe, ...(tryMs !== undefined && { tryMs }) },
+      request: ({ token }) => ({
+        ...unsent,
+        headers: {
+          ...(typeof unsent.body === "string" && { "content-type": "application/json" }),
+          ...unsent.headers,
+          authorization: `Bearer ${token}`,
+        },
+      }),
+    };
+    return this.#calls.call(call, read);
+  }
+
+  address(host: string): string {
+    return (this.#options.endpoint ?? host).replace(/\/$/, "");
+  }
+
+  /**
+   * All items of a list, page by page; of an aggregated one those under `key` of each zone. Rejects when Google says that zones are missing:
+   * what is in them would be taken for gone.
+   */
+  async list<T>(path: string, signal: AbortSignal, { key = "", filter = "" } = {}): Promise<readonly T[]> {
+    const all: T[] = [];
+    let pageToken = "";
+    for (let count = 0; count < MOST_PAGES; count++) {
+      const query = { maxResults: PAGE, ...(filter && { filter }), ...(pageToken && { pageToken }) };
+      const { items = [], ...page } = await this.compute<Page>({ method: "GET", path, query }, signal);
+      if (Array.isArray(items)) all.push(...items);
+      const scopes = Array.isArray(items) ? [] : Object.entries(items as Readonly<Record<string, Scope>>);
+      const missing = scopes
+        .filter(([, { warning }]) => warning?.code === "UNREACHABLE")
+        .map(([zone]) => zone);
+      const unseen = [...missing, ...(page.unreachables ?? [])];
+      if (unseen.length > 0)
+        throw new DriverError(
+          "transient",
+          `the list ${path} lacks what cannot be reached: ${unseen.join(", ")}`,
+        );
+      for (const [, scope] of scopes) all.push(...((scope[key] as readonly T[] | undefined) ?? []));
+      if (page.nextPageToken === undefined) return all;
+      pageToken = page.nextPageToken;
+    }
+    throw new DriverError("transient", `the list ${path} does not end`);
+  }
+
+  /** An operation when it is done, with its error if it has one. */
+  async ended({ name, zone, ...operation }: Operation, signal: AbortSignal): Promise<Operation> {
+    let now: Operation = { name, ...operation };
+    const scope = zone === undefined ? "global" : `zones/${zone.split("/").at(-1)}`;
+    while (now.status !== "DONE")
+      now = await this.compute<Operation>(
+        { method: "POST", path: `/${scope}/operations/${name}/wait`, tryMs: WAIT_MS },
+        signal,
+      );
+    return now;
+  }
+
+  /** As `compute`; undefined: there is none. */
+  async maybe<T>(call: GoogleCall, signal: AbortSignal): Promise<T | undefined> {
+    try {
+      return await this.compute<T>(call, signal);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  close(reason: Error): Promise<void> {
+    this.#token.close(reason);
+    return this.#options.wire.close();
+  }
+
+  /** Repeats every call as one that has the same effect again; a full quota of calls until the next minute. */
+  #again({ failure, request, answer, attempt }: FailedTry): number | null {
+    if (request === undefined) return null;
+    const { clock, random } = this.#options;
+    const now = clock.now();
+    const isRate = failure instanceof ApiError && failure.isRate;
+    const next = MINUTE_MS - (now % MINUTE_MS) + SKEW_MS * random.float();
+    // As a refusal that says when: the kit counts its tries.
+    const said = isRate &&
+      answer && {
+        ...answer,
+        status: 429,
+        headers: { "retry-after": String(Math.min(next, MINUTE_MS) / 1_000) },
+      };
+    const { retryMs, overloaded } = safeRetry(
+      { attempt, request: { ...request, method: "PUT" }, answer: said || answer },
+      now,
+      random,
+    );
+    if (overloaded) this.limiter.refused(retryMs ?? 0);
+    return retryMs;
+  }
+}
+
+function read(
+  answer: HttpAnswer,
+  request: Unsent,
+): { readonly answer: unknown; readonly headers: HttpAnswer["headers"]; readonly status: number } {
+  const { status, headers, text } = answer;
+  if (status >= 400) throw new ApiError(request, answer);
+  if (text === "") return { answer: undefined, headers, status };
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw new OddAnswer(request, answer, "it is no JSON");
+  }
+  // A page of something in between, or a list of nothing, would look like an empty cloud.
+  if (!/^(compute|storage)#/.test(String((body as { kind?: unknown } | null)?.kind)))
+    throw new OddAnswer(request, answer, "it has no kind");
+  return { answer: body, headers, status };
+}
+
+/** Without ids: `compute.POST.zones.instances`. */
+function operationOf(method: string, path: string): string {
+  const parts = path.split("/").slice(1);
+  const names =
+    parts[0] === "compute" ? parts.slice(4) : parts.filter((_, index) => index % 2 === 0 || index < 2);
+  const [scope = "", ...rest] = names;
+  const what = scope === "zones" || scope === "regions" ? rest.filter((_, index) => index % 2 === 1) : rest;
+  return ["compute", method, scope, ...(parts[0] === "compute" ? what.slice(0, 1) : [])]
+    .filter(Boolean)
+    .join(".");
+}

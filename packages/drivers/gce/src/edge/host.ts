@@ -1,0 +1,36 @@
+import { createReadStream } from "node:fs";
+import { keepSecret, proxyOf } from "@nodeyard/driver";
+import { wireOf } from "@nodeyard/driver/http";
+import { createGceDriver, type GceHost } from "../driver.ts";
+
+/** Connections to one service at once. */
+const CONNECTIONS = 16;
+/** Bytes per read of an upload. */
+const CHUNK = 1 << 20;
+const SCOPES = "https://www.googleapis.com/auth/cloud-platform";
+
+/** Files, environment and network of this host. */
+export const thisHost: GceHost = {
+  // httplib2 of Nodepool's client reads the same variables as urllib.
+  connect: () =>
+    wireOf(
+      { verify: true, ca: null, cert: null, key: null },
+      (url) => proxyOf(url, process.env, "botocore"),
+      CONNECTIONS,
+    ),
+  openFile: (path) => createReadStream(path, { highWaterMark: CHUNK }),
+  async logIn(file) {
+    // Here, so that only who signs in loads it.
+    const { GoogleAuth } = await import("google-auth-library");
+    // Made anew each time: it keeps what it has read from its file. A deprecated option, as it takes each kind of file: the operator named it.
+    const auth = new GoogleAuth({ scopes: SCOPES, ...(file !== null && { keyFilename: file }) });
+    const client = await auth.getClient();
+    const { token } = await client.getAccessToken();
+    if (!token) throw new Error("the credentials give no token");
+    keepSecret(token);
+    return { token, end: client.credentials.expiry_date ?? null };
+  },
+};
+
+/** The `gce` driver. */
+export const gceDriver = createGceDriver(thisHost);

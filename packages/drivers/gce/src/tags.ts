@@ -1,0 +1,40 @@
+import { createHash } from "node:crypto";
+import { type Metadata, machineMetadata, type Tag, tagOf } from "@nodeyard/driver";
+
+/**
+ * Name of the machine of a node, and of its disk: the same for every attempt, so that a zone never gets two of them, and another one for each
+ * installation and provider, as several may share a project. It also says whose a machine is when somebody has removed its metadata.
+ */
+export function nameOf({ installation, provider, nodeId }: Tag): string {
+  const owner = createHash("sha256").update(JSON.stringify([installation, provider]));
+  return `np${nodeId}-${owner.digest("hex").slice(0, 10)}`;
+}
+
+/** What of metadata can be labels, for bills and filters: Google takes few characters. The whole is in metadata or in a description. */
+export function labelsOf(metadata: Metadata): Metadata {
+  const fit = Object.entries(metadata).filter(
+    ([key, value]) => /^[a-z][a-z0-9_-]{0,62}$/.test(key) && /^[a-z0-9_-]{0,63}$/.test(value),
+  );
+  return Object.fromEntries(fit.slice(0, 64));
+}
+
+/** The labels and the description of a disk, which has no metadata. */
+export function diskMarks(tag: Tag): { readonly labels: Metadata; readonly description: string } {
+  const metadata = machineMetadata(tag);
+  return { labels: labelsOf(metadata), description: JSON.stringify(metadata) };
+}
+
+/** What a description of ours says; empty for one that people wrote. */
+export function marksIn(description: string | undefined): Metadata {
+  try {
+    const marks: unknown = JSON.parse(description ?? "{}");
+    return typeof marks === "object" && marks !== null ? (marks as Metadata) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** The tag of a disk; null for those of others. */
+export function tagOfDisk({ description }: { readonly description?: string }): Tag | null {
+  return tagOf(marksIn(description));
+}
