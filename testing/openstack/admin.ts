@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { RateLimiter } from "@nodeyard/driver";
 import { thisHost } from "@nodeyard/driver-openstack";
-import { Keystone, Service, type ServiceName, Session } from "@nodeyard/driver-openstack/client";
+import { Service, type ServiceName, Session } from "@nodeyard/driver-openstack/client";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { parse } from "yaml";
 import { z } from "zod";
@@ -19,13 +19,11 @@ export class CloudUser {
     const { clouds } = parse(readFileSync(site.cloudsYaml, "utf8"));
     const values = clouds[name].auth;
     const { send } = this.#transport;
-    const parts = { send, clock: systemClock };
-    const keystone = new Keystone({
-      ...parts,
+    this.#session = new Session({
+      ...{ send, clock: systemClock, random: systemRandom },
       credential: () => ({ authUrl: values.auth_url, type: null, values }),
+      limiter: new RateLimiter({ clock: systemClock, intervalMs: 0 }),
     });
-    const limiter = new RateLimiter({ clock: systemClock, intervalMs: 0 });
-    this.#session = new Session({ ...parts, keystone, limiter, random: systemRandom });
   }
 
   async project(): Promise<string> {

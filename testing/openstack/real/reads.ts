@@ -2,12 +2,12 @@ import {
   type CreateOrder,
   DriverError,
   type ExternalId,
+  NoAnswer,
   type Provider,
   runSteps,
   type Tag,
 } from "@nodeyard/driver";
 import { createOpenstackDriver } from "@nodeyard/driver-openstack";
-import { NoAnswer } from "@nodeyard/driver-openstack/client";
 import { systemClock as clock } from "@nodeyard/runtime";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { CloudUser } from "../admin.ts";

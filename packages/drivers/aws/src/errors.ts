@@ -1,109 +1,74 @@
-import { asDriverError, DriverError, type DriverErrorKind } from "@nodeyard/driver";
-import { type AwsFault, faultOf, isThrottled } from "./client/index.ts";
+import { type DriverErrorKind, errorMap, type FaultRow, judged } from "@nodeyard/driver";
+import { type AwsFault, faultOf, THROTTLED } from "./client/index.ts";
 
-/** Error codes of the EC2, EBS and S3 API references whose kind does not follow from their name or HTTP status. */
-const KINDS: Readonly<Record<string, DriverErrorKind>> = {
+const CREDENTIALS = "check the credentials of the provider's profile";
+const POLICY = 'compare the policy of the credential with that of "nodeyard docs connect-aws"';
+
+/** Error codes of the EC2, EBS and S3 API references. The form of a code counts where it has no row of its own. */
+const TABLE: readonly FaultRow[] = [
+  // "Not authorized for images: [ami-..]": the label's image, while everything else of the provider works.
+  { kind: "configuration", codes: ["AuthFailure"], text: /not authorized for/i },
   // The account's quota is used up.
-  InstanceLimitExceeded: "quota",
-  VcpuLimitExceeded: "quota",
-  HostLimitExceeded: "quota",
-  MaxSpotInstanceCountExceeded: "quota",
-  MaxSpotFleetRequestCountExceeded: "quota",
-  MaxIOPSLimitExceeded: "quota",
-  VolumeLimitExceeded: "quota",
-  AddressLimitExceeded: "quota",
-  NetworkInterfaceLimitExceeded: "quota",
-  ResourceCountLimitExceeded: "quota",
-  SnapshotLimitExceeded: "quota",
-  ServiceQuotaExceededException: "quota",
+  {
+    kind: "quota",
+    codes: [
+      /^((Instance|Vcpu|Host|Volume|Address|NetworkInterface|Snapshot|MaxIOPS)LimitExceeded|MaxSpot(Instance|FleetRequest)CountExceeded|ResourceCountLimitExceeded|ServiceQuotaExceededException)$/,
+    ],
+  },
   // AWS has no capacity in that zone.
-  InsufficientInstanceCapacity: "capacity",
-  InsufficientHostCapacity: "capacity",
-  InsufficientReservedInstanceCapacity: "capacity",
-  InsufficientVolumeCapacity: "capacity",
-  InsufficientCapacity: "capacity",
-  InsufficientCapacityOnHost: "capacity",
-  InsufficientFreeAddressesInSubnet: "capacity",
-  UnfulfillableCapacity: "capacity",
-  SpotMaxPriceTooLow: "capacity",
+  {
+    kind: "capacity",
+    codes: [
+      /^(Insufficient((Instance|Host|ReservedInstance|Volume|Address)?Capacity|CapacityOnHost|FreeAddressesInSubnet)|UnfulfillableCapacity|SpotMaxPriceTooLow)$/,
+    ],
+  },
   // The zone never has the instance type; another zone may.
-  Unsupported: "unsupported",
-  InsufficientAddressCapacity: "capacity",
+  { kind: "unsupported", codes: ["Unsupported"] },
   // Caused by another operation in progress; soon over.
-  IncorrectInstanceState: "transient",
-  IncorrectState: "transient",
-  IdempotentParameterMismatch: "transient",
-  InvalidStateTransition: "transient",
-  "InvalidSnapshot.InUse": "transient",
-  VolumeInUse: "transient",
-  DependencyViolation: "transient",
+  {
+    kind: "transient",
+    codes: [
+      /^(IncorrectInstanceState|IncorrectState|IdempotentParameterMismatch|InvalidStateTransition|InvalidSnapshot\.InUse|VolumeInUse|DependencyViolation)$/,
+    ],
+  },
   // Something else answered in the place of AWS.
-  StrangeAnswer: "transient",
-  // The credentials are wrong or may not do this.
-  AuthFailure: "access",
-  UnauthorizedOperation: "access",
-  AccessDenied: "access",
-  AccessDeniedException: "access",
-  InvalidAccessKeyId: "access",
-  InvalidClientTokenId: "access",
-  UnrecognizedClientException: "access",
-  SignatureDoesNotMatch: "access",
-  ExpiredToken: "access",
-  ExpiredTokenException: "access",
-  RequestExpired: "access",
+  { kind: "transient", codes: ["StrangeAnswer"] },
+  {
+    kind: "access",
+    codes: [
+      /^(AuthFailure|InvalidAccessKeyId|InvalidClientTokenId|UnrecognizedClientException|SignatureDoesNotMatch|ExpiredToken(Exception)?|RequestExpired|(Credentials|Token)ProviderError)$/,
+    ],
+    remedy: CREDENTIALS,
+  },
+  // The credentials are valid, but their policy lacks the action.
+  { kind: "access", codes: [/^(UnauthorizedOperation|AccessDenied(Exception)?)$/], remedy: POLICY },
+  { kind: "access", codes: ["ProviderError"] },
   // Terms of an image that nobody has accepted yet.
-  OptInRequired: "configuration",
-  CredentialsProviderError: "access",
-  TokenProviderError: "access",
-  ProviderError: "access",
-  NoSuchKey: "not-found",
-  NotFound: "not-found",
-};
+  { kind: "configuration", codes: ["OptInRequired"] },
+  { kind: "not-found", codes: ["NoSuchKey", "NotFound"] },
+  { kind: "transient", codes: [THROTTLED] },
+  // Resources that were listed before: their absence is an expected answer. Any other resource that is not found is named in the
+  // configuration file, which is then wrong.
+  {
+    kind: "not-found",
+    codes: [
+      /^Invalid(InstanceI[Dd]|Volume|Snapshot|HostI[Dd]|NetworkInterfaceID|LaunchTemplateName|LaunchTemplateId|ConversionTaskId)\./,
+    ],
+  },
+  { kind: "configuration", codes: [/^(Invalid|Missing|Malformed|NoSuch|Unknown|Validation)|NotFound$/] },
+  // A code that nobody knows says more than its status.
+  { kind: "fatal", statuses: [400, 401, 403, 404, 409, 412] },
+];
 
-/**
- * Errors about resources that were listed before. Their absence is an expected answer (not-found). Any other resource that is not found is
- * named in the configuration file, which is then wrong.
- */
-const SEEN =
-  /^Invalid(InstanceID|InstanceId|Volume|Snapshot|HostID|HostId|NetworkInterfaceID|LaunchTemplateName|LaunchTemplateId|ConversionTaskId)\./;
-
-/** Codes of wrong or expired credentials. PERMISSION: the credential is valid, but its policy lacks the action. */
-const CREDENTIAL =
-  /^(AuthFailure|InvalidAccessKeyId|InvalidClientTokenId|UnrecognizedClientException|SignatureDoesNotMatch|ExpiredToken|RequestExpired|CredentialsProviderError|TokenProviderError)/;
-const PERMISSION = /^(UnauthorizedOperation|AccessDenied)/;
+/** The kind of a fault; also for errors in a fleet's answer, which have a code and no HTTP status. */
+export function kindOfFault({ code, status, message }: AwsFault): DriverErrorKind {
+  return judged(TABLE, { codes: [code], status, text: message }).kind;
+}
 
 /** Maps AWS errors to driver errors. No other module does this. */
-export function mapError(error: unknown, place: string): DriverError {
-  // A shared value wraps the error of its load as a fatal one. The cause is the AWS error.
-  const own = error instanceof DriverError && error.kind === "fatal" ? (error.cause ?? error) : error;
-  const fault = own instanceof DriverError ? null : faultOf(own);
-  if (fault === null) return asDriverError(error, place);
-  return new DriverError(kindOfFault(fault), `${place}: ${fault.message} (${fault.code})${remedyOf(fault)}`, {
-    cause: own,
-  });
-}
-
-/**
- * The kind of a fault: by its code, then by the form of the code, then by the HTTP status. Also for errors in a fleet's answer,
- * which have a code and no HTTP status.
- */
-export function kindOfFault(fault: AwsFault): DriverErrorKind {
+export const mapError = errorMap(TABLE, (error) => {
+  const fault = faultOf(error);
+  if (fault === null) return null;
   const { code, status, message } = fault;
-  // "Not authorized for images: [ami-..]": the label's image, while everything else of the provider works.
-  if (code === "AuthFailure" && /not authorized for/i.test(message)) return "configuration";
-  const known = KINDS[code];
-  if (known !== undefined) return known;
-  if (isThrottled(fault)) return "transient";
-  if (SEEN.test(code)) return "not-found";
-  if (/^(Invalid|Missing|Malformed|NoSuch|Unknown|Validation)|NotFound$/.test(code)) return "configuration";
-  // Without an answer, and with an answer of a service in trouble, the same call may succeed later.
-  return status === undefined || status >= 500 || status === 408 || status === 429 ? "transient" : "fatal";
-}
-
-/** What an operator can do about credentials and rights, as the end of a sentence; empty for other faults. */
-function remedyOf({ code }: AwsFault): string {
-  if (CREDENTIAL.test(code)) return "; check the credentials of the provider's profile";
-  return PERMISSION.test(code)
-    ? '; compare the policy of the credential with that of "nodeyard docs connect-aws"'
-    : "";
-}
+  return { codes: [code], status, text: message, message: `${message} (${code})` };
+});

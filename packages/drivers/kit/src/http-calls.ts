@@ -1,47 +1,24 @@
-import { backoff, type Clock, deadline, type Random, sleep } from "@nodeyard/runtime";
+import { backoff, type Clock, deadline, messageOf, type Random, sleep } from "@nodeyard/runtime";
+import type { z } from "zod";
 import type { ApiCall } from "./contract.ts";
+import {
+  ApiError,
+  callText,
+  type NoAnswer,
+  noAnswer,
+  OddAnswer,
+  pageText,
+  type SaidFault,
+} from "./faults.ts";
 import type { RateLimiter } from "./limits/rate-limiter.ts";
-
-/** One HTTP request. */
-export interface HttpRequest {
-  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  readonly url: string;
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** A stream is read once, so such a request is never repeated. */
-  readonly body?: string | AsyncIterable<Uint8Array>;
-  readonly signal: AbortSignal;
-}
-
-/** A response with its complete body. */
-export interface HttpAnswer {
-  readonly status: number;
-  /** Names in lower case; of a repeated header the first value. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly text: string;
-}
-
-/** An HTTP client with persistent connections (`wireOf`). Tests have one of their own. */
-export interface Wire {
-  /** Rejects with the signal's reason or with the error of the network. */
-  send(request: HttpRequest): Promise<HttpAnswer>;
-  /** Resolves when the response begins; its body is read as it arrives. */
-  stream(request: HttpRequest): Promise<{
-    readonly status: number;
-    readonly body: AsyncIterable<Uint8Array>;
-    text(): Promise<string>;
-  }>;
-  /** Accepts no further requests, and resolves when those under way have ended. */
-  close(): Promise<void>;
-}
-
-/** What a call sends, once the login is known. */
-export type Unsent = Omit<HttpRequest, "signal">;
+import type { HttpAnswer, HttpRequest, Unsent } from "./wire.ts";
 
 /** A call of a cloud's API. */
 export interface HttpCall<Login> {
   /** As in `ApiCall`. */
   readonly operation: string;
+  /** The service that is called, for messages. Default: it need not be named. */
+  readonly service?: string;
   /** Made for each try, since a new login may name another address. */
   readonly request: (login: Login) => Unsent;
   readonly signal: AbortSignal;
@@ -73,8 +50,10 @@ export interface HttpCallsOptions<Login, Call extends HttpCall<Login>> {
   readonly login: (signal: AbortSignal) => Promise<Login>;
   /** Reports that a login was refused. False: another one would be refused as well. */
   readonly refused: (login: Login) => boolean;
-  /** The error for a request without an answer. */
-  readonly noAnswer: (call: Call, request: Unsent, cause: unknown) => Error;
+  /** What an answer of 400 or more says; the call rejects with an ApiError then. Default: `read` judges all answers. */
+  readonly fault?: (answer: HttpAnswer) => SaidFault;
+  /** The error for a request without an answer. Default: a NoAnswer. */
+  readonly noAnswer?: (call: Call, request: Unsent, cause: unknown) => Error;
   /** Milliseconds until another try; null: none, and the call rejects with the failure. */
   readonly again: (failed: FailedTry) => number | null;
   readonly limiter?: RateLimiter;
@@ -117,9 +96,20 @@ export class HttpCalls<Login, Call extends HttpCall<Login> = HttpCall<Login>> {
     }
   }
 
+  /** The body of the answer, as far as the schema has it. Rejects with OddAnswer when it does not fit; the call has taken effect then. */
+  async json<S extends z.ZodType>(call: Call, schema: S): Promise<z.infer<S>> {
+    const [answer, request] = await this.call(call, (...both) => both);
+    try {
+      return schema.parse(JSON.parse(answer.text));
+    } catch (error) {
+      const what = `${callText(request, call.service)}: the answer ${answer.status}${pageText(request, answer)}`;
+      throw new OddAnswer(`${what} is not what the API promises: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
   /** One exchange. Only the caller's abort rejects. */
   async #try<T>(call: Call, read: (answer: HttpAnswer, request: Unsent) => T) {
-    const { clock, limiter, login: logIn, send, noAnswer } = this.#options;
+    const { clock, limiter, login: logIn, send, fault, noAnswer: lost = cut } = this.#options;
     const { signal, first = false, tryMs = TRY_MS, operation, observe } = call;
     let login: Login | undefined;
     let request: Unsent | undefined;
@@ -136,9 +126,10 @@ export class HttpCalls<Login, Call extends HttpCall<Login> = HttpCall<Login>> {
       let value: T;
       try {
         answer = await send({ ...request, signal: limit.signal }, login);
+        if (fault && answer.status >= 400) throw refusal(call, request, answer, fault(answer));
         value = read(answer, request);
       } catch (error) {
-        const failure = answer === undefined && !signal.aborted ? noAnswer(call, request, error) : error;
+        const failure = answer === undefined && !signal.aborted ? lost(call, request, error) : error;
         // A success that cannot be read is no reply of the API either, but that of a proxy or of a login to a network.
         if (!signal.aborted && (answer === undefined || answer.status < 300)) unanswered = failure;
         throw failure;
@@ -154,6 +145,21 @@ export class HttpCalls<Login, Call extends HttpCall<Login> = HttpCall<Login>> {
       return { value: undefined, login, request, answer, failure };
     }
   }
+}
+
+function cut({ service }: Pick<HttpCall<never>, "service">, request: Unsent, cause: unknown): NoAnswer {
+  return noAnswer(callText(request, service), cause);
+}
+
+/** The error for an error answer. A page of HTML without a request id does not come from the cloud. */
+function refusal(
+  { service }: Pick<HttpCall<never>, "service">,
+  request: Unsent,
+  answer: HttpAnswer,
+  said: SaidFault,
+): ApiError {
+  const page = said.requestId == null ? pageText(request, answer) : "";
+  return new ApiError(callText(request, service), answer, { ...said, by: page });
 }
 
 /** Tries after the first one. */

@@ -32,6 +32,17 @@ test("a value without an end is read again each minute, and at once when it was 
   expect(await value.get()).toBe("third");
 });
 
+test("a value that does not serve any more is replaced, unless it has just been read", async () => {
+  const { clock, file, value } = rig();
+  const first = await value.get();
+  expect([value.replace(first), value.replace("another")]).toEqual([false, true]);
+  expect([await value.get(), file.reads]).toEqual(["first", 1]);
+  await clock.advance(1_000);
+  expect(value.replace(first)).toBe(true);
+  file.broken = true;
+  await expect(value.get()).rejects.toThrow("half written");
+});
+
 test("while a new one cannot be had, the last one serves until its end, and not beyond", async () => {
   const { clock, file, value } = rig(() => start + 600_000);
   const start = clock.now();

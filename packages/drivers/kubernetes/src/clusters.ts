@@ -6,11 +6,11 @@ import {
   type Share,
   SharedAccounts,
   type Wire,
+  wasRefused,
 } from "@nodeyard/driver";
 import { defined } from "@nodeyard/runtime";
 import {
   Connection,
-  KubeError,
   type KubeFiles,
   type KubeObject,
   ObjectWatch,
@@ -117,7 +117,7 @@ export class Cluster implements Account {
     try {
       return await this.#seen("/api/v1/pods", signal);
     } catch (error) {
-      if (!(error instanceof KubeError && error.status === 403)) throw error;
+      if (!wasRefused(error, 403)) throw error;
       this.#isNarrow = true;
       return undefined;
     }

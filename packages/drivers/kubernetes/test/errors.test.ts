@@ -1,18 +1,21 @@
-import type { ApiCall } from "@nodeyard/driver";
+import { type ApiCall, ApiError, CloudConfigError, NoAnswer } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { Connection, KubeConfigError, KubeError, NoAnswer } from "../src/client/index.ts";
+import { statusFault } from "../src/client/errors.ts";
+import { Connection } from "../src/client/index.ts";
 import { mapError } from "../src/errors.ts";
 
-const answered = (code: number, message: string) =>
-  new KubeError("POST pods", code, JSON.stringify({ kind: "Status", code, message }));
+const answered = (status: number, message: string) => {
+  const text = JSON.stringify({ kind: "Status", code: status, message });
+  return new ApiError("POST pods", { status, text }, statusFault({ text }));
+};
 const rbac =
   'pods is forbidden: User "system:serviceaccount:ci:nodeyard" cannot create resource "pods" in API group ""';
 
 test.each([
   ["a credential that is refused", answered(401, "Unauthorized"), "access"],
   ["a right that is missing", answered(403, rbac), "access"],
-  ["a kubeconfig that cannot be read", new KubeConfigError("the plugin failed"), "access"],
+  ["a kubeconfig that cannot be read", new CloudConfigError("the plugin failed"), "access"],
   [
     "an admission rule about this pod",
     answered(403, 'pods "a" is forbidden: violates PodSecurity "restricted:latest"'),
@@ -45,8 +48,8 @@ test.each([200, 403])(
     const reading = connection.get({ path: "/api/v1/pods", signal });
     const failed = expect(reading).rejects.toThrow(
       status === 200
-        ? /GET \/api\/v1\/pods got no answer: https:\/\/api.lab:6443 answered 200 with a page/
-        : /GET https:\/\/api.lab:6443\/api\/v1\/pods was answered 403/,
+        ? /GET \/api\/v1\/pods got no answer: 200 by api.lab:6443 with a page/
+        : /GET \/api\/v1\/pods was answered 403 by api.lab:6443 with a page/,
     );
     for (let step = 0; step < 100; step++) await clock.advance(1_000);
     await failed;

@@ -1,6 +1,7 @@
+import { ApiError } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
-import { type Call, type Connection, KubeError, type KubeObject, ObjectWatch } from "../src/client/index.ts";
+import { type Call, type Connection, type KubeObject, ObjectWatch } from "../src/client/index.ts";
 import { Owned } from "../src/nodes/owned.ts";
 
 const TAG = { installation: "i", provider: "kube", pool: "main", nodeId: "0000000001" };
@@ -35,7 +36,7 @@ function server(
       if (query === undefined) {
         calls.push("read");
         const found = objects.get(path.slice(path.lastIndexOf("/") + 1));
-        if (found === undefined) throw new KubeError(path, 404, "{}");
+        if (found === undefined) throw new ApiError(path, { status: 404, text: "{}" });
         return found;
       }
       calls.push("list");
@@ -48,7 +49,7 @@ function server(
       calls.push("delete");
       deletions++;
       // The first answer is wrong: the object is there.
-      if (deletions === 1) throw new KubeError(path, 404, "{}");
+      if (deletions === 1) throw new ApiError(path, { status: 404, text: "{}" });
       if (held === undefined) return objects.clear();
       const conditions = [{ type: "NamespaceFinalizersRemaining", status: "True", message: held }];
       for (const [name, one] of objects) {

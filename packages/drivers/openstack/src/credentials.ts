@@ -1,6 +1,7 @@
 import {
   type Account,
   type Clock,
+  CloudConfigError,
   Connections,
   isCertificateError,
   type Random,
@@ -10,7 +11,7 @@ import {
   type Wire,
 } from "@nodeyard/driver";
 import type { TlsOptions } from "@nodeyard/driver/http";
-import { CloudConfigError, Keystone, Session } from "./client/index.ts";
+import { Session } from "./client/index.ts";
 import type { Cloud } from "./clouds/index.ts";
 
 /** How a session sends its requests. */
@@ -82,10 +83,9 @@ export class Credentials {
         throw error;
       }
     };
-    const keystone = new Keystone({ send, clock, credential: () => reread().credential });
     // `SharedAccounts` sets the interval right after this, and again whenever a provider comes or goes.
     const limiter = new RateLimiter({ clock, intervalMs: 0 });
-    const session = new Session({ keystone, limiter, send, clock, random });
+    const session = new Session({ credential: () => reread().credential, limiter, send, clock, random });
     return {
       session,
       limit: (intervalMs) => limiter.configure(intervalMs),

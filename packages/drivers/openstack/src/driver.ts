@@ -1,7 +1,6 @@
-import type { Clock, Driver, OpenFile, Random } from "@nodeyard/driver";
+import { type Clock, CloudConfigError, type Driver, type OpenFile, type Random } from "@nodeyard/driver";
 import type { TlsOptions } from "@nodeyard/driver/http";
 import { messageOf } from "@nodeyard/runtime";
-import { CloudConfigError } from "./client/index.ts";
 import { type Cloud, type CloudConfigPaths, resolveCloud } from "./clouds/index.ts";
 import type { OpenstackProviderConfig } from "./config.ts";
 import { openstackConfig } from "./config.ts";

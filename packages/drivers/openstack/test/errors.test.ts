@@ -1,16 +1,14 @@
-import { DriverError } from "@nodeyard/driver";
+import { ApiError, CloudConfigError, callText, DriverError, NoAnswer } from "@nodeyard/driver";
 import { expect, test } from "vitest";
 import { serverSchema } from "../src/api/compute.ts";
-import { ApiError, CloudConfigError, NoAnswer } from "../src/client/index.ts";
+import { faultOf } from "../src/client/errors.ts";
 import { faultError, mapError } from "../src/errors.ts";
 
 const at = { method: "POST", url: "http://nova/v2.1/servers" } as const;
-const refused = (status: number, body: object | string, service = "compute") =>
-  new ApiError(service, at, {
-    status,
-    headers: {},
-    text: typeof body === "string" ? body : JSON.stringify(body),
-  });
+const refused = (status: number, body: object | string) => {
+  const answer = { status, headers: {}, text: typeof body === "string" ? body : JSON.stringify(body) };
+  return new ApiError(callText(at, "compute"), answer, faultOf(answer));
+};
 const kind = (error: unknown) => mapError(error, "p").kind;
 const nova = (message: string) => ({ forbidden: { code: 403, message } });
 const neutron = (type: string) => ({ NeutronError: { type, message: "m", detail: "" } });
@@ -37,7 +35,7 @@ test.each([
   ["a conflict", refused(409, { conflictingRequest: { message: "busy" } }), "transient"],
   ["overloaded", refused(429, ""), "transient"],
   ["broken", refused(500, { computeFault: { message: "m" } }), "transient"],
-  ["no answer", new NoAnswer("compute", at, new Error("ECONNREFUSED")), "transient"],
+  ["no answer", new NoAnswer("got no answer: ECONNREFUSED"), "transient"],
   ["no such cloud", new CloudConfigError("cloud x is not known"), "access"],
   ["anything else", new TypeError("x is not a function"), "fatal"],
 ])("%s", (_, error, expected) => expect(kind(error)).toBe(expected));

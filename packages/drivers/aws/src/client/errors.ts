@@ -33,7 +33,7 @@ const CREDENTIALS = /^(CredentialsProviderError|TokenProviderError|ProviderError
  * Codes by which services ask for fewer calls (EC2: "Throttling for the Amazon EC2 API"; S3: SlowDown; EBS direct APIs:
  * RequestThrottledException).
  */
-const THROTTLED =
+export const THROTTLED =
   /^(RequestLimitExceeded|Throttl|RequestThrottled|EC2ThrottledException|SlowDown|TooManyRequests|PriorRequestNotComplete|BandwidthLimitExceeded)/;
 
 /** Whether the service asks for fewer calls. */

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { Agent, type Dispatcher, ProxyAgent, request, Socks5ProxyAgent } from "undici";
-import type { HttpRequest, Wire } from "../http-calls.ts";
+import type { HttpRequest, Wire } from "../wire.ts";
 
 /** Time for TCP and TLS, milliseconds. Without it a server that drops packets would use up the whole time of an attempt. */
 const CONNECT_MS = 15_000;

@@ -1,9 +1,11 @@
-import { abortable, type Clock, deadline } from "@nodeyard/runtime";
+import { abortable, type Clock, deadline, keepSecret } from "@nodeyard/runtime";
 
 /** A value without an end is read again after this, milliseconds: token files and certificates are replaced in place. */
 const FRESH_MS = 60_000;
 /** One with an end is replaced this long before it, so that no call begins with one that is about to end. */
 const EARLY_MS = 60_000;
+/** A value that was refused when it was no older than this is not read again, milliseconds: without this a cloud that refuses all is flooded. */
+const NEW_MS = 1_000;
 /** Between two readings at least, while the last value still serves, milliseconds. */
 const AGAIN_MS = 10_000;
 
@@ -14,6 +16,8 @@ export interface RenewedValueOptions<T> {
   readonly load: (signal: AbortSignal) => Promise<T>;
   /** Wall time of its end, milliseconds; null: none is known. */
   readonly endOf: (value: T) => number | null;
+  /** What of it no log and no message may show. */
+  readonly secretsOf?: (value: T) => readonly (string | null | undefined)[];
   /** Time limit of one reading, and its error. */
   readonly loadMs: number;
   readonly late: () => Error;
@@ -27,7 +31,7 @@ export interface RenewedValueOptions<T> {
 export class RenewedValue<T> {
   readonly #options: RenewedValueOptions<T>;
   readonly #closed = new AbortController();
-  #last: { readonly value: T; readonly end: number } | undefined;
+  #last: { readonly value: T; readonly end: number; readonly since: number } | undefined;
   /** Monotonic time until which the last one is used without another look. */
   #until = Number.NEGATIVE_INFINITY;
   #reading: Promise<T> | undefined;
@@ -41,8 +45,12 @@ export class RenewedValue<T> {
     return this.#last?.value;
   }
 
-  /** Rejects with the error of `load` when there is none to use. */
-  get(): Promise<T> {
+  /** Rejects with the error of `load` when there is none to use. A caller that gives up ends no reading. */
+  get(signal?: AbortSignal): Promise<T> {
+    return signal === undefined ? this.#get() : abortable(this.#get(), signal);
+  }
+
+  #get(): Promise<T> {
     const { clock } = this.#options;
     if (this.#last !== undefined && clock.monotonic() < this.#until && clock.now() < this.#last.end)
       return Promise.resolve(this.#last.value);
@@ -52,9 +60,18 @@ export class RenewedValue<T> {
     return this.#reading;
   }
 
-  /** The far end refused the value: the next `get` reads it again. */
+  /** The far end refused the value, or what it stands for does not fit: the next `get` reads it again. */
   refused(): void {
     this.#until = Number.NEGATIVE_INFINITY;
+  }
+
+  /** The same for this value, which does not serve any more. False: it is so new that another one would be refused as well. */
+  replace(value: T): boolean {
+    // Another caller has reported it already.
+    if (this.#last?.value !== value) return true;
+    if (this.#options.clock.monotonic() - this.#last.since < NEW_MS) return false;
+    this.#last = undefined;
+    return true;
   }
 
   /** Ends a reading under way. */
@@ -63,13 +80,14 @@ export class RenewedValue<T> {
   }
 
   async #read(): Promise<T> {
-    const { clock, load, endOf, loadMs, late } = this.#options;
+    const { clock, load, endOf, secretsOf = () => [], loadMs, late } = this.#options;
     // Not a caller's signal: it would end the reading for all who wait for it.
     using limit = deadline(clock, loadMs, late, this.#closed.signal);
     try {
       const value = await abortable(load(limit.signal), limit.signal);
+      for (const secret of secretsOf(value)) if (secret) keepSecret(secret);
       const end = endOf(value);
-      this.#last = { value, end: end ?? Number.POSITIVE_INFINITY };
+      this.#last = { value, end: end ?? Number.POSITIVE_INFINITY, since: clock.monotonic() };
       const ms = end === null ? FRESH_MS : Math.max(AGAIN_MS, end - EARLY_MS - clock.now());
       this.#until = clock.monotonic() + ms;
       return value;

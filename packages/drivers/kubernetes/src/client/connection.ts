@@ -1,18 +1,21 @@
 import {
   type ApiCall,
+  ApiError,
   Connections,
   type FailedTry,
-  type HttpAnswer,
-  type HttpCall,
   HttpCalls,
   type HttpRequest,
   isCertificateError,
+  NoAnswer,
+  noAnswer,
+  pageText,
   RenewedValue,
   type Unsent,
   type Wire,
+  wasRefused,
 } from "@nodeyard/driver";
-import { backoff, type Clock, defined, keepSecret, messageOf, type Random } from "@nodeyard/runtime";
-import { KubeError, NoAnswer } from "./errors.ts";
+import { backoff, type Clock, defined, type Random } from "@nodeyard/runtime";
+import { statusFault } from "./errors.ts";
 import type { Access, Route } from "./kubeconfig.ts";
 
 export interface ConnectionOptions {
@@ -49,17 +52,17 @@ const RECENT_MS = 20_000;
  * HTTP statuses after which a call is repeated. This is safe, because the driver chooses all object names: a repeated POST gets
  * "AlreadyExists".
  */
-const AGAIN: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
+const AGAIN = [408, 429, 500, 502, 503, 504];
 
 /**
  * Calls to one API server with one credential, which is renewed when necessary. `get`, `post` and `delete` retry interrupted calls for
- * OUTAGE_MS. They reject with KubeError (an error answer), NoAnswer (no answer), KubeConfigError (no credential), or the signal's reason.
+ * OUTAGE_MS. They reject with ApiError, NoAnswer, CloudConfigError (no credential), or the signal's reason.
  */
 export class Connection {
   readonly #options: ConnectionOptions;
   readonly #access: RenewedValue<Access>;
   readonly #connections: Connections<Route, Wire>;
-  readonly #calls: HttpCalls<Access, Sent>;
+  readonly #calls: HttpCalls<Access>;
   readonly #closed = new AbortController();
   /** Monotonic time at which the server was last unavailable. */
   #outage = Number.NEGATIVE_INFINITY;
@@ -70,12 +73,9 @@ export class Connection {
     this.#connections = new Connections(options.connect);
     this.#access = new RenewedValue({
       clock,
-      load: async (signal) => {
-        const access = await resolve(signal);
-        // Without the name of the scheme, by which other messages would be spoilt.
-        for (const secret of [access.authorization?.split(" ")[1], access.route.key]) keepSecret(secret);
-        return access;
-      },
+      load: resolve,
+      // Without the name of the scheme, by which other messages would be spoilt.
+      secretsOf: ({ authorization, route }) => [authorization?.split(" ")[1], route.key],
       endOf: ({ expires }) => expires,
       loadMs: LOAD_MS,
       late: () =>
@@ -89,7 +89,7 @@ export class Connection {
         this.#access.refused();
         return true;
       },
-      noAnswer: ({ call }, { method }, cause) => this.#noAnswer(method, call, cause),
+      fault: statusFault,
       again: (failed) => this.#again(failed),
     });
   }
@@ -100,7 +100,7 @@ export class Connection {
     return defined({ server });
   }
 
-  /** The current access. Throws KubeConfigError, and NoAnswer when a credential plugin hangs. */
+  /** The current access. Throws CloudConfigError, and NoAnswer when a credential plugin hangs. */
   access(): Promise<Access> {
     return this.#access.get();
   }
@@ -123,17 +123,21 @@ export class Connection {
    */
   async *lines(call: Call): AsyncGenerator<unknown, void, void> {
     const access = await this.access();
-    const request = { ...requestOf("GET", call, access), signal: call.signal };
-    let answer: Awaited<ReturnType<Wire["stream"]>>;
-    try {
-      answer = await this.#connections.of(access.route).stream(request);
-    } catch (error) {
-      throw this.#noAnswer("GET", call, error);
-    }
+    const { path, signal } = call;
+    const what = `watch of ${path}`;
+    const lost = (error: unknown) => {
+      if (signal.aborted) throw signal.reason;
+      const failure = noAnswer(what, error);
+      this.#note(failure);
+      throw failure;
+    };
+    const request = { ...requestOf("GET", call, access), signal };
+    const answer = await this.#connections.of(access.route).stream(request).catch(lost);
     if (answer.status !== 200) {
       // The caller begins again, with credentials that are read anew.
       if (answer.status === 401) this.#access.refused();
-      throw new KubeError(`watch of ${call.path}`, answer.status, await answer.text());
+      const text = await answer.text();
+      throw new ApiError(what, { status: answer.status, text }, statusFault({ text }));
     }
     const decoder = new TextDecoder();
     let rest = "";
@@ -145,7 +149,7 @@ export class Connection {
         for (const line of lines) if (line !== "") yield JSON.parse(line);
       }
     } catch (error) {
-      throw this.#noAnswer("GET", call, error);
+      lost(error);
     }
   }
 
@@ -158,54 +162,37 @@ export class Connection {
   }
 
   #call<T>(method: HttpRequest["method"], call: Call): Promise<T> {
-    const sent: Sent = {
-      call,
-      operation: operationOf(method, call.path),
-      request: (access) => requestOf(method, call, access),
-      signal: call.signal,
-      observe: this.#options.observe,
-    };
-    return this.#calls.call(sent, (answer, request) => this.#read<T>(call, answer, request));
-  }
-
-  #read<T>(call: Call, { status, text }: HttpAnswer, { method, url }: Unsent): T {
-    // A page comes from a proxy or gateway, whose address helps to find it. With a status of success it is handled as no answer.
-    const isPage = text.trimStart().startsWith("<");
-    const { origin } = new URL(url);
-    if (status < 200 || status > 299)
-      throw new KubeError(`${method} ${isPage ? origin : ""}${call.path}`, status, text);
-    try {
-      if (isPage) throw new Error(`${origin} answered ${status} with a page that is not the API server's`);
-      return JSON.parse(text) as T;
-    } catch (error) {
-      throw this.#noAnswer(method, call, error);
-    }
+    const { path, signal } = call;
+    const request = (access: Access) => requestOf(method, call, access);
+    const sent = { operation: operationOf(method, path), request, signal, observe: this.#options.observe };
+    return this.#calls.call(sent, (answer, asked) => {
+      try {
+        return JSON.parse(answer.text) as T;
+      } catch (error) {
+        // A page comes from a proxy or gateway: it is no answer of the API server.
+        const page = pageText(asked, answer);
+        throw noAnswer(`${method} ${path}`, page === "" ? error : new Error(`${answer.status}${page}`));
+      }
+    });
   }
 
   /** A forbidden call is repeated only shortly after an outage, since a 403 is final on a server that runs. */
-  #again({ failure, attempt, sinceMs }: FailedTry): number | null {
+  #again({ failure, request, attempt, sinceMs }: FailedTry): number | null {
     const { clock, random } = this.#options;
+    if (failure instanceof NoAnswer && request !== undefined) this.#note(failure);
     const isRecent = clock.monotonic() - this.#outage < RECENT_MS;
     const mayPass =
-      failure instanceof NoAnswer ||
-      (failure instanceof KubeError && (AGAIN.has(failure.status) || (isRecent && isForbidden(failure))));
+      failure instanceof NoAnswer || wasRefused(failure, ...AGAIN) || (isRecent && isForbidden(failure));
     if (!mayPass || this.#closed.signal.aborted || sinceMs > OUTAGE_MS) return null;
     return backoff(random, attempt, 100, SLOWEST_MS);
   }
 
-  /** The error for a failed exchange: the signal's reason when the caller aborted, otherwise NoAnswer. Notes the outage for `isRecent`. */
-  #noAnswer(method: string, { path, signal }: Call, cause: unknown): Error {
-    if (signal.aborted) return signal.reason;
+  /** Notes an outage (`isRecent`). */
+  #note({ cause }: NoAnswer): void {
     this.#outage = this.#options.clock.monotonic();
     // The server's authority or our own certificate was renewed: the files have the new one, and the next attempt reads them.
     if (isCertificateError(cause)) this.#access.refused();
-    return new NoAnswer(`${method} ${path} got no answer: ${messageOf(cause)}`, { cause });
   }
-}
-
-/** A call with what it sends. */
-interface Sent extends HttpCall<Access> {
-  readonly call: Call;
 }
 
 function requestOf(method: HttpRequest["method"], { path, query, body }: Call, access: Access): Unsent {
@@ -224,8 +211,8 @@ function requestOf(method: HttpRequest["method"], { path, query, body }: Call, a
 }
 
 /** Whether roles (RBAC) forbid the call. A quota and an admission rule answer 403 too, but with other messages. */
-function isForbidden({ status, said }: KubeError): boolean {
-  return status === 403 && / cannot \w+ resource /.test(said);
+function isForbidden(error: unknown): boolean {
+  return wasRefused(error, 403) && / cannot \w+ resource /.test(error.text);
 }
 
 /** `pods.GET`: kind and method without object names, so that metrics have few label values. */

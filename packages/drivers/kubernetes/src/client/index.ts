@@ -1,5 +1,4 @@
 export { type Call, Connection } from "./connection.ts";
-export { KubeConfigError, KubeError, NoAnswer } from "./errors.ts";
 export { type Access, type KubeFiles, type PluginCommand, type Route, resolveAccess } from "./kubeconfig.ts";
 export {
   type Condition,

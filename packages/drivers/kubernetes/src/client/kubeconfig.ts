@@ -1,7 +1,6 @@
-import { parseCloudFile } from "@nodeyard/driver";
+import { CloudConfigError, parseCloudFile } from "@nodeyard/driver";
 import type { TlsOptions } from "@nodeyard/driver/http";
 import { messageOf } from "@nodeyard/runtime";
-import { KubeConfigError } from "./errors.ts";
 
 /** Environment, files and programs that credentials are read from. Tests pass their own. */
 export interface KubeFiles {
@@ -94,7 +93,7 @@ const IN_CLUSTER = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
  * The access of a context. Without `context`: that of `current-context`, or of the pod that this process runs in when there is no
- * kubeconfig. Throws KubeConfigError.
+ * kubeconfig. Throws CloudConfigError.
  */
 export async function resolveAccess(
   context: string | null,
@@ -105,13 +104,13 @@ export async function resolveAccess(
   if (configs.length === 0) {
     const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = "443" } = files.env;
     if (host !== undefined && context === null) return inCluster(files, host, port);
-    throw new KubeConfigError(
+    throw new CloudConfigError(
       `there is no kubeconfig ${files.env.KUBECONFIG || "~/.kube/config"}, and this is no pod of a cluster; write it, or name another in KUBECONFIG`,
     );
   }
   const wanted = context ?? configs.map(({ config }) => config["current-context"]).find(Boolean);
   if (wanted === undefined)
-    throw new KubeConfigError("the kubeconfig has no current-context; set `context` of the provider");
+    throw new CloudConfigError("the kubeconfig has no current-context; set `context` of the provider");
   const chosen = find(configs, "contexts", "context", wanted);
   const cluster = find(configs, "clusters", "cluster", chosen.cluster ?? "");
   const user =
@@ -132,7 +131,7 @@ function readConfigs({ env, home, read }: KubeFiles) {
       if (config !== null && typeof config !== "object") throw new Error("it is no mapping");
       return config === null ? [] : [{ config, folder: path.slice(0, path.lastIndexOf("/") + 1) }];
     } catch (error) {
-      throw new KubeConfigError(`${path} cannot be read: ${messageOf(error)}`, { cause: error });
+      throw new CloudConfigError(`${path} cannot be read: ${messageOf(error)}`, { cause: error });
     }
   });
 }
@@ -156,16 +155,16 @@ const UNSUPPORTED: Readonly<Record<string, string>> = {
 
 const TEXTS = ["token", "tokenFile", "username", "password"];
 
-/** Throws KubeConfigError for a way to log in that is not supported: without it, requests would go out with other rights. */
+/** Throws CloudConfigError for a way to log in that is not supported: without it, requests would go out with other rights. */
 function refuseUnsupported(user: object, name: string): void {
   for (const [key, value] of Object.entries(user))
     if (TEXTS.includes(key) && typeof value !== "string")
-      throw new KubeConfigError(
+      throw new CloudConfigError(
         `${key} of user ${name} of the kubeconfig must be text; put quotes around it`,
       );
   for (const [key, remedy] of Object.entries(UNSUPPORTED))
     if (Object.hasOwn(user, key))
-      throw new KubeConfigError(
+      throw new CloudConfigError(
         `user ${name} of the kubeconfig has ${key}, which Nodeyard does not support; ${remedy}`,
       );
 }
@@ -183,17 +182,17 @@ function find<L extends "contexts" | "clusters" | "users", K extends string>(
       if (entry.name === name)
         return { ...((entry as Readonly<Record<string, unknown>>)[key] as Value), folder } as Found<Value>;
   const known = configs.flatMap(({ config }) => (config[list] ?? []).map((entry) => entry.name));
-  throw new KubeConfigError(`the kubeconfig has no ${key} ${name}; it has ${known.join(", ") || "none"}`);
+  throw new CloudConfigError(`the kubeconfig has no ${key} ${name}; it has ${known.join(", ") || "none"}`);
 }
 
-/** Reads all files and runs the plugin of a context. Throws KubeConfigError, or the signal's reason. */
+/** Reads all files and runs the plugin of a context. Throws CloudConfigError, or the signal's reason. */
 async function accessOf(
   cluster: Found<Cluster>,
   user: Found<User>,
   files: KubeFiles,
   signal: AbortSignal,
 ): Promise<Access> {
-  if (cluster.server === undefined) throw new KubeConfigError("the cluster of the kubeconfig has no server");
+  if (cluster.server === undefined) throw new CloudConfigError("the cluster of the kubeconfig has no server");
   const server = cluster.server.replace(/\/+$/, "");
   const ca = pem(cluster, "certificate-authority", files);
   const plugin = user.exec === undefined ? undefined : await pluginStatus(user, cluster, ca, files, signal);
@@ -248,11 +247,11 @@ function pem(
   return path === undefined || path === "" ? null : needed(from.folder, path, files);
 }
 
-/** A file that must exist. Throws KubeConfigError with its path. */
+/** A file that must exist. Throws CloudConfigError with its path. */
 function needed(folder: string, path: string, files: KubeFiles): string {
   const whole = path.startsWith("/") ? path : `${folder}${path}`;
   const text = files.read(whole);
-  if (text === undefined) throw new KubeConfigError(`there is no file ${whole}, which the kubeconfig needs`);
+  if (text === undefined) throw new CloudConfigError(`there is no file ${whole}, which the kubeconfig needs`);
   return text;
 }
 
@@ -293,13 +292,13 @@ async function pluginStatus(
   try {
     const { status } = JSON.parse(await files.run(call, signal)) as { readonly status?: PluginStatus };
     if (status?.token === undefined && status?.clientCertificateData === undefined)
-      throw new KubeConfigError("its answer has neither a token nor a certificate");
+      throw new CloudConfigError("its answer has neither a token nor a certificate");
     return status;
   } catch (error) {
     signal.throwIfAborted();
     // The output of the plugin is not quoted, since it may contain the token.
     const why = error instanceof SyntaxError ? "its answer is not JSON" : messageOf(error);
     const hint = why === "ENOENT" ? `it is not installed. ${installHint}`.trim() : why;
-    throw new KubeConfigError(`the credential plugin ${command} failed: ${hint}`, { cause: error });
+    throw new CloudConfigError(`the credential plugin ${command} failed: ${hint}`, { cause: error });
   }
 }

@@ -1,6 +1,6 @@
+import { ApiError, CloudConfigError, NoAnswer, wasRefused } from "@nodeyard/driver";
 import { backoff, type Clock, defined, jitter, type Random, sleep } from "@nodeyard/runtime";
 import type { Connection } from "./connection.ts";
-import { KubeConfigError, KubeError, NoAnswer } from "./errors.ts";
 import { type KubeObject, type List, listAll } from "./objects.ts";
 
 export interface WatchOptions {
@@ -253,10 +253,10 @@ export class ObjectWatch<T extends KubeObject> {
   /** Applies one event. An ERROR ends the watch, and its version is asked for again or given up (`isGone`). */
   #take({ type, object }: WatchEvent): void {
     if (type === "ERROR")
-      throw new KubeError(
+      throw new ApiError(
         `watch of ${this.#options.path}`,
-        object.code ?? 500,
-        JSON.stringify({ ...object, message: object.message ?? "" }),
+        { status: object.code ?? 500, text: "" },
+        { text: object.message },
       );
     const known = this.#objects.get(keyOf(object));
     if (this.#resumes) this.#version = object.metadata.resourceVersion;
@@ -296,10 +296,10 @@ function versionOf({ metadata }: KubeObject): number {
 
 /** A refusal, or a kubeconfig that cannot be used: callers that wait are told at once, while the watch goes on trying. */
 function isLasting(error: unknown): boolean {
-  if (error instanceof KubeConfigError) return true;
-  return error instanceof KubeError && [400, 401, 403, 404].includes(error.status);
+  if (error instanceof CloudConfigError) return true;
+  return wasRefused(error, 400, 401, 403, 404);
 }
 
 function isGone(error: unknown): boolean {
-  return error instanceof KubeError && error.status === GONE;
+  return wasRefused(error, GONE);
 }

@@ -1,6 +1,6 @@
-import { type Clock, DriverError, type Random, sleep } from "@nodeyard/driver";
+import { type Clock, DriverError, type Random, sleep, wasRefused } from "@nodeyard/driver";
 import { defined } from "@nodeyard/runtime";
-import { type Connection, KubeError } from "../client/index.ts";
+import type { Connection } from "../client/index.ts";
 
 /** Service account of jobs. The name is Nodepool's, and the record's `user`. */
 export const USER = "zuul-worker";
@@ -203,7 +203,7 @@ export class JobAccess {
       try {
         await this.#connection.get({ path: `${RBAC}/clusterroles/${name}`, signal });
       } catch (error) {
-        if (error instanceof KubeError && (error.status === 404 || error.status === 403)) return false;
+        if (wasRefused(error, 404, 403)) return false;
         throw error;
       }
     }
@@ -215,7 +215,7 @@ export class JobAccess {
     try {
       await this.#connection.post({ path, body, signal });
     } catch (error) {
-      if (!(error instanceof KubeError && error.reason === "AlreadyExists")) throw error;
+      if (!wasRefused(error, "AlreadyExists")) throw error;
     }
   }
 }

@@ -9,8 +9,9 @@ import {
   type StepContext,
   sameNode,
   type Tag,
+  wasRefused,
 } from "@nodeyard/driver";
-import { KubeError, type KubeObject, type Pod } from "../client/index.ts";
+import type { KubeObject, Pod } from "../client/index.ts";
 import type { Seen } from "../clusters.ts";
 import { type KubeLabelOwn, POD_MS } from "../config.ts";
 import type { Site } from "../site.ts";
@@ -204,7 +205,7 @@ async function claimPod(
   try {
     return await site.cluster.connection.post<Pod>({ path, body, signal });
   } catch (error) {
-    if (!(error instanceof KubeError && error.reason === "AlreadyExists")) throw error;
+    if (!wasRefused(error, "AlreadyExists")) throw error;
     return readPod(site, namespace, name, signal);
   }
 }
@@ -219,7 +220,7 @@ async function podOf(
   try {
     return await readPod(site, namespace, name, signal);
   } catch (error) {
-    if (error instanceof KubeError && error.status === 404) return undefined;
+    if (wasRefused(error, 404)) return undefined;
     throw error;
   }
 }

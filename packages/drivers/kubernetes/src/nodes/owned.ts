@@ -7,11 +7,11 @@ import {
   type Step,
   sameNode,
   type Tag,
+  wasRefused,
 } from "@nodeyard/driver";
 import {
   type Condition,
   type Connection,
-  KubeError,
   type KubeObject,
   type List,
   listAll,
@@ -176,7 +176,7 @@ export class Owned<T extends KubeObject> {
         if (made.metadata.resourceVersion) watch.note(made);
         return made;
       } catch (error) {
-        if (!(error instanceof KubeError && error.reason === "AlreadyExists")) throw error;
+        if (!wasRefused(error, "AlreadyExists")) throw error;
       }
       const there = await this.#read(name, signal);
       // Deleted between the two calls: the name is free.
@@ -196,7 +196,7 @@ export class Owned<T extends KubeObject> {
       await connection.delete({ path: `${path}/${name}`, body, signal });
     } catch (error) {
       // 409: the name belongs to another object now, or the deletion has begun already. `#gone` waits for the right one.
-      if (!(error instanceof KubeError && (error.status === 404 || error.status === 409))) throw error;
+      if (!wasRefused(error, 404, 409)) throw error;
     }
   }
 
@@ -240,9 +240,9 @@ export class Owned<T extends KubeObject> {
     try {
       return await connection.get<T>({ path: `${path}/${name}`, signal });
     } catch (error) {
-      if (error instanceof KubeError && error.status === 404) return undefined;
+      if (wasRefused(error, 404)) return undefined;
       // OpenShift answers 403 for a project of another owner, also for reads. The name is taken.
-      if (error instanceof KubeError && error.status === 403 && ours === null) return FOREIGN as T;
+      if (wasRefused(error, 403) && ours === null) return FOREIGN as T;
       throw error;
     }
   }

@@ -5,9 +5,10 @@ import {
   messageOf,
   type PoolConfig,
   type Resources,
+  wasRefused,
 } from "@nodeyard/driver";
 import { amountsOf, quotaAmounts } from "../amounts.ts";
-import { KubeError, type KubeObject, type List } from "../client/index.ts";
+import type { KubeObject, List } from "../client/index.ts";
 import type { Seen } from "../clusters.ts";
 import type { KubeLabelOwn, KubePoolOwn } from "../config.ts";
 import type { Site } from "../site.ts";
@@ -139,7 +140,7 @@ export class Projects {
     try {
       await cluster.connection.get({ path: `/api/v1/namespaces/${project}`, signal });
     } catch (error) {
-      if (!(error instanceof KubeError && (error.status === 403 || error.status === 404))) throw error;
+      if (!wasRefused(error, 403, 404)) throw error;
       // A credential that may list pods everywhere gets an empty list of a project that does not exist.
       if (error.status === 404) throw new DriverError("configuration", `there is no project ${project}`);
     }
@@ -168,7 +169,7 @@ export class Projects {
     try {
       return (await this.#site.cluster.connection.get<List<T>>({ path, signal })).items;
     } catch (error) {
-      if (error instanceof KubeError && error.status === 403) return [];
+      if (wasRefused(error, 403)) return [];
       throw error;
     }
   }
@@ -176,10 +177,7 @@ export class Projects {
 
 /** Whether an error says that a project is missing or cannot be read. */
 function isClosed(error: unknown): boolean {
-  return (
-    (error instanceof KubeError && error.status === 403) ||
-    (error instanceof DriverError && error.kind === "configuration")
-  );
+  return wasRefused(error, 403) || (error instanceof DriverError && error.kind === "configuration");
 }
 
 /** The smaller limit of each amount. */

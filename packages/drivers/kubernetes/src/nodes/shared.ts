@@ -9,9 +9,10 @@ import {
   type Step,
   type StepContext,
   type Tag,
+  wasRefused,
 } from "@nodeyard/driver";
 import { containerAmounts } from "../amounts.ts";
-import { KubeError, type Pod } from "../client/index.ts";
+import type { Pod } from "../client/index.ts";
 import { type KubeLabelOwn, POD_MS } from "../config.ts";
 import type { Site } from "../site.ts";
 import { ABOUT, aboutOf, aboutText, labelsOf } from "./about.ts";
@@ -169,7 +170,7 @@ export class SharedNodes implements Nodes {
         return portOf(kind, place, access, token);
       } catch (error) {
         // A 403 can come although `open` found the rights: roles change while the launcher runs.
-        if (!(error instanceof KubeError && error.status === 403)) throw error;
+        if (!wasRefused(error, 403)) throw error;
         this.#projects.refused(namespace, error);
       }
     }

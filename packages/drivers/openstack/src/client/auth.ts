@@ -1,4 +1,4 @@
-import { CloudConfigError } from "./errors.ts";
+import { CloudConfigError } from "@nodeyard/driver";
 
 /** The credentials under `auth` in clouds.yaml; names as in keystone's API. Which ones are needed depends on the method (`authBody`). */
 export interface Credential {

@@ -1,5 +1,5 @@
+import { CloudConfigError } from "@nodeyard/driver";
 import { z } from "zod";
-import { CloudConfigError } from "./errors.ts";
 
 /** The services that the driver uses, by the names of the service types authority. Older names follow, the oldest last. */
 export const SERVICES = {

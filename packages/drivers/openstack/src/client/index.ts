@@ -1,7 +1,5 @@
 export type { Credential } from "./auth.ts";
 export type { ServiceName } from "./catalog.ts";
-export { ApiError, CloudConfigError, NoAnswer, OddAnswer } from "./errors.ts";
-export { Keystone } from "./keystone.ts";
 export { Service, type ServiceCall, type ServiceLocation } from "./service.ts";
 export { Session } from "./session.ts";
 export { compareVersions } from "./versions.ts";

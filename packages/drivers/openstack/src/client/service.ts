@@ -1,8 +1,15 @@
-import { type DriverContext, type HttpRequest, SharedValue } from "@nodeyard/driver";
+import {
+  ApiError,
+  callText,
+  type DriverContext,
+  type HttpRequest,
+  OddAnswer,
+  SharedValue,
+  wasRefused,
+} from "@nodeyard/driver";
 import { type Clock, defined } from "@nodeyard/runtime";
 import { z } from "zod";
 import { endpointOf, missing, type ServiceName } from "./catalog.ts";
-import { ApiError, OddAnswer } from "./errors.ts";
 import type { Token } from "./keystone.ts";
 import type { Call, Session } from "./session.ts";
 import { chosenMicroversion, rangeSchema } from "./versions.ts";
@@ -116,7 +123,7 @@ export class Service {
     try {
       return await this.json(schema, method, path, signal, call);
     } catch (error) {
-      if (error instanceof ApiError && statuses.includes(error.status)) return undefined;
+      if (wasRefused(error, ...statuses)) return undefined;
       throw error;
     }
   }
@@ -126,7 +133,7 @@ export class Service {
     try {
       await this.send("DELETE", path, signal);
     } catch (error) {
-      if (!(error instanceof ApiError && error.status === 404)) throw error;
+      if (!wasRefused(error, 404)) throw error;
     }
   }
 
@@ -149,6 +156,7 @@ export class Service {
     });
     const all: z.infer<S>[] = [];
     const seen = new Set<string>();
+    const what = callText({ method: "GET", url: path }, this.name);
     let query = call.query ?? {};
     for (let count = 0; count < MOST_PAGES; count++) {
       const body = await this.json(page, "GET", path, signal, { ...call, query });
@@ -160,10 +168,10 @@ export class Service {
       // Only the query is used: behind a proxy, links often name a host that clients cannot reach.
       query = Object.fromEntries(new URL(next, "http://cloud").searchParams);
       const marker = JSON.stringify(query);
-      if (seen.has(marker)) throw new OddAnswer(this.name, { method: "GET", url: path }, "a page repeats");
+      if (seen.has(marker)) throw new OddAnswer(`${what}: a page repeats`);
       seen.add(marker);
     }
-    throw new OddAnswer(this.name, { method: "GET", url: path }, `more than ${MOST_PAGES} pages`);
+    throw new OddAnswer(`${what}: more than ${MOST_PAGES} pages`);
   }
 
   /** The negotiated version, such as "2.79"; null for the oldest version of the service. */

@@ -1,9 +1,5 @@
-import {
-  CloudConfigError,
-  type Credential,
-  type ServiceLocation,
-  type ServiceName,
-} from "../client/index.ts";
+import { CloudConfigError } from "@nodeyard/driver";
+import type { Credential, ServiceLocation, ServiceName } from "../client/index.ts";
 import { type CloudConfigPaths, flag, isMapping, type Mapping, text } from "./files.ts";
 
 /** An entry of `networks` in clouds.yaml (openstacksdk manual, "Network config"). */

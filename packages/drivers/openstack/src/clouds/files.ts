@@ -1,6 +1,5 @@
-import { parseCloudFile } from "@nodeyard/driver";
+import { CloudConfigError, parseCloudFile } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
-import { CloudConfigError } from "../client/index.ts";
 
 /** A mapping in such a file. */
 export type Mapping = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
+import { CloudConfigError } from "@nodeyard/driver";
 import { defined } from "@nodeyard/runtime";
-import { CloudConfigError } from "../client/index.ts";
 import { type Cloud, compileCloud } from "./cloud.ts";
 import { type CloudConfigPaths, isMapping, type Mapping, overlay, readMapping, text } from "./files.ts";
 

@@ -1,16 +1,17 @@
 import {
+  ApiError,
   DriverError,
   type Evidence,
   type ExternalId,
   type ListWatch,
   type MakeCall,
+  NoAnswer,
   NodeMachines,
   sameNode,
   type Tag,
 } from "@nodeyard/driver";
 import { type Clock, sleep } from "@nodeyard/runtime";
 import { type Compute, isGone, type Server } from "../api/compute.ts";
-import { ApiError, NoAnswer } from "../client/index.ts";
 import { faultError } from "../errors.ts";
 
 /** Time limit of a create whose caller gave up, milliseconds. It continues so that its outcome becomes known. */

@@ -7,9 +7,9 @@ import {
   type MachineWork,
   type MakeCall,
   type Tag,
+  wasRefused,
 } from "@nodeyard/driver";
 import type { Server } from "../api/compute.ts";
-import { ApiError } from "../client/index.ts";
 import type { OpenstackLabelOwn, OpenstackPoolOwn } from "../config.ts";
 import {
   addressesOf,
@@ -83,7 +83,7 @@ async function serverCall(parts: Parts, order: CreateOrder, signal: AbortSignal)
     try {
       return await create(until);
     } catch (error) {
-      if (!(error instanceof ApiError && error.status === 400)) throw error;
+      if (!wasRefused(error, 400)) throw error;
       // A flavor, image, network or zone may have been replaced. Only fresh data shows whether it exists again.
       lookups.forget();
       // The ids of a second attempt were fresh, so the refusal is final.

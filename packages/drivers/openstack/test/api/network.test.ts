@@ -2,7 +2,7 @@ import { type HttpAnswer, type HttpRequest, RateLimiter } from "@nodeyard/driver
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { Networking } from "../../src/api/network.ts";
-import { Keystone, Service, Session } from "../../src/client/index.ts";
+import { Service, Session } from "../../src/client/index.ts";
 
 const { signal } = new AbortController();
 
@@ -20,9 +20,8 @@ function neutron(answers: Readonly<Record<string, object>>): Networking {
     return { status: 200, headers: {}, text: JSON.stringify(answer) };
   };
   const credential = () => ({ authUrl: "http://cloud", type: null, values: { token: "t", project_id: "p" } });
-  const keystone = new Keystone({ send, clock, credential });
   const limiter = new RateLimiter({ clock, intervalMs: 0 });
-  const session = new Session({ keystone, limiter, send, clock, random: seededRandom(1) });
+  const session = new Session({ credential, limiter, send, clock, random: seededRandom(1) });
   const overrides = { network: "http://neutron" };
   const place = { region: null, interfaces: ["public"], overrides, microversions: {} };
   return new Networking(new Service("network", session, place, clock), async () => "ours");

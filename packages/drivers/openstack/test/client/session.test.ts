@@ -3,7 +3,7 @@ import { type ApiCall, RateLimiter } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { Keystone, Service, Session } from "../../src/client/index.ts";
+import { Service, Session } from "../../src/client/index.ts";
 import { resourceOf } from "../../src/client/service.ts";
 
 type Answer = Partial<HttpAnswer> | "cut off" | "silence";
@@ -36,7 +36,7 @@ function cloud(
     values: { token: "t", project_id: "p" },
   });
   const session = new Session({
-    keystone: new Keystone({ send, clock, credential }),
+    credential,
     limiter: new RateLimiter({ clock, ...limit }),
     send,
     clock,
@@ -94,7 +94,7 @@ test("a token that is refused is replaced once; a credential that is refused is 
   expect(site.logins()).toBe(2);
   await first.clock.advance(2_000);
   await expect(driven(first.clock, get(first))).rejects.toMatchObject({
-    code: "openstack.refused",
+    code: "cloud.refused",
     status: 401,
   });
   expect(first.logins()).toBe(2);
@@ -136,12 +136,12 @@ test("no answer: a read is repeated, a create is not; each try has its deadline"
   // Two tries without an answer and one with; what was waited for between them belongs to none.
   expect(site.calls).toMatchObject([
     { operation: "compute.GET.servers", result: "none", ms: 0 },
-    { operation: "compute.GET.servers", result: "none", ms: 60_000, error: { code: "openstack.no_answer" } },
+    { operation: "compute.GET.servers", result: "none", ms: 60_000, error: { code: "cloud.no_answer" } },
     { operation: "compute.GET.servers", result: "200", ms: 0 },
   ]);
   const other = cloud(() => "cut off");
   const create = other.compute.send("POST", "/servers", signal, { json: {} });
-  await expect(driven(other.clock, create)).rejects.toMatchObject({ code: "openstack.no_answer" });
+  await expect(driven(other.clock, create)).rejects.toMatchObject({ code: "cloud.no_answer" });
   expect(other.requests).toHaveLength(1);
 });
 
@@ -157,14 +157,14 @@ test("two pages are followed; a page that repeats is an error", async () => {
   expect(site.requests[1]?.url).toBe("http://nova/v2.1/servers?marker=2");
   const loop = cloud(() => ({ text: JSON.stringify(pages[0]) }));
   await expect(list(loop)).rejects.toMatchObject({
-    code: "openstack.odd_answer",
+    code: "cloud.odd_answer",
     message: expect.stringContaining("a page repeats"),
   });
 });
 
 test("an answer that the API does not promise is an error of the service, not a crash", async () => {
   const site = cloud(() => ({ text: "<html>" }));
-  await expect(get(site)).rejects.toMatchObject({ code: "openstack.odd_answer" });
+  await expect(get(site)).rejects.toMatchObject({ code: "cloud.odd_answer" });
 });
 
 test.each([
@@ -187,9 +187,9 @@ test("a page of HTML in the service's place is named with its host, its status a
     return driven(site.clock, get(site));
   };
   await expect(failure(200)).rejects.toThrow(
-    /GET \/v2.1\/servers: the answer 200 by nova with a page of HTML that is not OpenStack's/,
+    /GET \/v2.1\/servers: the answer 200 by nova with a page of HTML that is not the cloud's/,
   );
   await expect(failure(403)).rejects.toThrow(
-    /GET \/v2.1\/servers was answered 403 by nova with a page of HTML that is not OpenStack's: log in/,
+    /GET \/v2.1\/servers was answered 403 by nova with a page of HTML that is not the cloud's: log in/,
   );
 });

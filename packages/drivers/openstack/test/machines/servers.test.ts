@@ -1,8 +1,16 @@
-import { ListWatch, machineMetadata, machineSteps, memoryEvidence, type Tag } from "@nodeyard/driver";
+import {
+  ApiError,
+  callText,
+  ListWatch,
+  machineMetadata,
+  machineSteps,
+  memoryEvidence,
+  NoAnswer,
+  type Tag,
+} from "@nodeyard/driver";
 import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { type Compute, type Server, serverList, serverSchema } from "../../src/api/compute.ts";
-import { ApiError, NoAnswer } from "../../src/client/index.ts";
 import { createCall, serversOf } from "../../src/machines/servers.ts";
 import { serverWork } from "../../src/machines/steps.ts";
 
@@ -165,7 +173,7 @@ test("without an administrator's rights a forgotten deletion is an error with it
     state.server = serverOf("ACTIVE", DELETING);
     state.onReset = () => {
       if (code === 404) state.server = undefined;
-      throw new ApiError("compute", call, { status: code, headers: {}, text: "" });
+      throw new ApiError(callText(call, "compute"), { status: code, text: "" });
     };
     const end = servers.gone("s", "p", signal).catch((error) => error);
     await clock.advance(150_000);
@@ -177,7 +185,7 @@ test("without an administrator's rights a forgotten deletion is an error with it
 });
 
 test("a fault that the listing does not tell is asked for; without an answer the server is in ERROR all the same", async () => {
-  const lost = new NoAnswer("compute", { method: "GET", url: "/servers/s" }, new Error("ECONNRESET"));
+  const lost = new NoAnswer("compute: GET /servers/s got no answer: ECONNRESET");
   for (const [fault, expected] of [
     [{ code: 500, message: "No valid host was found. " }, { kind: "capacity" }],
     [lost, { kind: "transient", message: expect.stringContaining("went to ERROR") }],

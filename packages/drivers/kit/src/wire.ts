@@ -1,0 +1,35 @@
+/** One HTTP request. */
+export interface HttpRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly url: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** A stream is read once, so such a request is never repeated. */
+  readonly body?: string | AsyncIterable<Uint8Array>;
+  readonly signal: AbortSignal;
+}
+
+/** A response with its complete body. */
+export interface HttpAnswer {
+  readonly status: number;
+  /** Names in lower case; of a repeated header the first value. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+/** An HTTP client with persistent connections (`wireOf`). Tests have one of their own. */
+export interface Wire {
+  /** Rejects with the signal's reason or with the error of the network. */
+  send(request: HttpRequest): Promise<HttpAnswer>;
+  /** Resolves when the response begins; its body is read as it arrives. */
+  stream(request: HttpRequest): Promise<{
+    readonly status: number;
+    readonly body: AsyncIterable<Uint8Array>;
+    text(): Promise<string>;
+  }>;
+  /** Accepts no further requests, and resolves when those under way have ended. */
+  close(): Promise<void>;
+}
+
+/** What a call sends, once the login is known. */
+export type Unsent = Omit<HttpRequest, "signal">;
