@@ -37,6 +37,7 @@ export { proxyOf } from "./edge/proxy.ts";
 export * from "./errors.ts";
 export * from "./faults.ts";
 export * from "./http-calls.ts";
+export * from "./image-steps.ts";
 export * from "./leaks.ts";
 export * from "./limits/connections.ts";
 export * from "./limits/list-watch.ts";

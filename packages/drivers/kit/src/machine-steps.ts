@@ -15,6 +15,16 @@ export type Steps<T> = AsyncGenerator<Step, T, void>;
 /** A step's `save` for an external id: nothing when the record has it, since each save is a commit to the tree. */
 export type Saving = (id: ExternalId) => Pick<Step, "save">;
 
+/** Saves what is not in the record yet. `stored`: the id that is. */
+export function savingAfter(stored: ExternalId | null): Saving {
+  let last = stored;
+  return (externalId) => {
+    if (last !== null && idText(last) === idText(externalId)) return {};
+    last = externalId;
+    return { save: { externalId } };
+  };
+}
+
 /** A call that makes a machine, and resolves to its id. One that is repeated after a lost answer makes no second machine. */
 export type MakeCall = (signal: AbortSignal) => Promise<string>;
 
@@ -60,15 +70,10 @@ export function machineSteps<T, Part = undefined>(
   async function* create(order: CreateOrder, context: StepContext): Steps<Machine> {
     const { signal } = context;
     const place = placeOf(order.tag);
-    let stored = context.externalId;
-    const saving: Saving = (externalId) => {
-      if (stored !== null && idText(stored) === idText(externalId)) return {};
-      stored = externalId;
-      return { save: { externalId } };
-    };
+    const saving = savingAfter(context.externalId);
     // An interrupted attempt may have made the machine already. One that has failed is deleted first: a tag must not have two machines.
     yield { step: "find", deadlineMs: CALL_MS };
-    let found = await machines.existing(order.tag, stored, signal);
+    let found = await machines.existing(order.tag, context.externalId, signal);
     if (found !== undefined && hasFailed(found)) {
       yield { step: "discard", deadlineMs: GONE_MS };
       await machines.delete(idOf(found), signal);

@@ -1,0 +1,113 @@
+import { type Clock, sleep } from "@nodeyard/runtime";
+import { DriverError } from "./errors.ts";
+import { CALL_MS, type Steps, savingAfter } from "./machine-steps.ts";
+import type { ImageStore, UploadOrder } from "./offers.ts";
+import type { StepContext } from "./run-steps.ts";
+import type { ExternalId, ImageTag } from "./tags.ts";
+
+/** Pause between two reads of an image that the cloud still processes, milliseconds. */
+const POLL_MS = 2_000;
+
+/** States of an image that is kept. */
+const USABLE: readonly string[] = ["open", "busy", "ready"];
+
+/** What a cloud says of its images, for the steps of an upload and of a removal. */
+export interface ImageWork<I> {
+  readonly clock: Clock;
+  /** As in `ImageStore`. */
+  readonly formats: readonly string[];
+  /** Milliseconds for sending a file, and for the cloud's work on it afterwards. */
+  readonly uploadMs: number;
+  readonly idOf: (image: I) => string;
+  /** Images that carry the whole tag, in any state. */
+  find(tag: ImageTag, signal: AbortSignal): Promise<readonly I[]>;
+  /** Reads one; undefined: it is gone. */
+  read(id: string, signal: AbortSignal): Promise<I | undefined>;
+  /**
+   * The state of an image: "open" takes data, also what an earlier attempt did not send; "busy" is processed; "ready" can be booted and has the
+   * bytes of the file; any other text, such as "has another checksum", says why it never will be. `isSent`: this attempt has sent all data.
+   */
+  stateOf(image: I, order: UploadOrder, isSent: boolean): "open" | "busy" | "ready" | (string & {});
+  /** Makes the image with its tag in the same call, and resolves to its id. */
+  create(order: UploadOrder, signal: AbortSignal): Promise<string>;
+  /**
+   * Sends the file from piece `from` on, and yields how many pieces have arrived without a gap, which is kept for an attempt after a crash.
+   * A promise: the cloud takes a file only as a whole, so that its images are never "open" to another attempt.
+   */
+  send(
+    id: string,
+    order: UploadOrder,
+    from: number,
+    signal: AbortSignal,
+  ): AsyncIterable<number> | Promise<void>;
+  /** One that is gone is no error. */
+  delete(id: string, signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * The store of a cloud whose images carry metadata. Steps of an upload: find, image, upload (a checkpoint at each of its yields), wait. An
+ * image of an earlier attempt is kept when it is whole, continued when it is open, and else deleted: a tag must not have two images.
+ */
+export function imageSteps<I>(work: ImageWork<I>): ImageStore {
+  const { clock, formats, uploadMs, idOf } = work;
+
+  async function* upload(order: UploadOrder, { signal, externalId }: StepContext): Steps<ExternalId> {
+    yield { step: "find", deadlineMs: CALL_MS };
+    let kept: I | undefined;
+    for (const one of await work.find(order.tag, signal)) {
+      if (kept === undefined && USABLE.includes(work.stateOf(one, order, false))) kept = one;
+      else await work.delete(idOf(one), signal);
+    }
+    const state = kept && work.stateOf(kept, order, false);
+    let id = kept && idOf(kept);
+    if (id === undefined) {
+      yield { step: "image", deadlineMs: CALL_MS };
+      id = await work.create(order, signal);
+    }
+    const saving = savingAfter(externalId);
+    if (state === undefined || state === "open") {
+      const from = piecesOf(externalId, id);
+      yield { step: "upload", deadlineMs: uploadMs, ...saving(from === 0 ? id : { id, pieces: from }) };
+      const sending = work.send(id, order, from, signal);
+      if (sending instanceof Promise) await sending;
+      else
+        for await (const pieces of sending)
+          yield { step: "upload", deadlineMs: uploadMs, ...saving({ id, pieces }) };
+    }
+    if (state !== "ready") {
+      yield { step: "wait", deadlineMs: uploadMs, ...saving(id) };
+      await ready(id, order, signal);
+    } else order.progress(order.size);
+    return id;
+  }
+
+  async function ready(id: string, order: UploadOrder, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const image = await work.read(id, signal);
+      const state = image === undefined ? "is gone" : work.stateOf(image, order, true);
+      if (state === "ready") return;
+      if (state !== "busy") {
+        await work.delete(id, signal);
+        throw new DriverError("transient", `image ${id} ${state}`);
+      }
+      await sleep(clock, POLL_MS, signal);
+    }
+  }
+
+  async function* remove(tag: ImageTag, { signal }: StepContext): Steps<void> {
+    yield { step: "find", deadlineMs: CALL_MS };
+    // More than one may exist after a lost answer.
+    for (const image of await work.find(tag, signal)) {
+      yield { step: "delete", deadlineMs: CALL_MS };
+      await work.delete(idOf(image), signal);
+    }
+  }
+
+  return { formats, upload, remove };
+}
+
+/** How many pieces of this image have arrived, as far as it was stored. A checkpoint of another image counts as none. */
+function piecesOf(externalId: ExternalId | null, id: string): number {
+  if (typeof externalId !== "object" || externalId?.id !== id) return 0;
+  return typeof externalId.pieces === "number" ? externalId.pieces : 0;
+}
