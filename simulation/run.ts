@@ -1,4 +1,5 @@
 import { checkImages, imagesWithoutRecord, readyBuilds } from "./builder/index.ts";
+import { burst } from "./burst.ts";
 import { Broken } from "./checks/index.ts";
 import type { Coverage } from "./coverage.ts";
 import { checkEnd, checkVerdicts, describe } from "./end.ts";
@@ -8,7 +9,6 @@ import { PythonLauncher } from "./python.ts";
 import { isQuiet, isSettled } from "./quiet.ts";
 import type { Outcome } from "./requestor.ts";
 import { retried } from "./retried.ts";
-import { rush } from "./rush.ts";
 import type { Scene } from "./scene.ts";
 import { ONE_POOL, VARIANTS, WANTED } from "./setting.ts";
 import { sightingsOf } from "./sightings.ts";
@@ -47,8 +47,8 @@ const ALONE_MS = 10_000;
 const ONE_POOL_IN = 4;
 /** One seed of this many has a cloud that deletes nothing for a long time. */
 const DELETES_NOTHING = 8;
-/** One seed of this many has a rush on one pool. */
-const RUSH_IN = 4;
+/** One seed of this many has a burst of requests for one pool. */
+const BURST_IN = 4;
 /** Faults continue for at least this long, virtual milliseconds; quiet lasts another 200 s. */
 const STORM_MS = 105_000;
 /** Nothing may take longer than this after the faults, virtual milliseconds. */
@@ -118,14 +118,14 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   scene.builders.stop();
   check.calm();
   const began = clock.monotonic();
-  let rushing = options.seed % RUSH_IN === 3;
-  if (rushing)
-    rush(scene)
+  let bursting = options.seed % BURST_IN === 3;
+  if (bursting)
+    burst(scene)
       .catch((error) => failures.push(error))
       .finally(() => {
-        rushing = false;
+        bursting = false;
       });
-  while (rushing || !isQuiet(scene)) {
+  while (bursting || !isQuiet(scene)) {
     if (clock.monotonic() - began > PATIENCE_MS)
       throw new Broken("every request ends", undefined, describe(scene));
     await advance(1_000);

@@ -1,7 +1,7 @@
 import type { BuilderConfig } from "@nodeyard/builder";
 import type { LauncherConfig } from "@nodeyard/launcher";
 import type { Setting } from "./checks/index.ts";
-import { PROMISED } from "./promised.ts";
+import { EXPECTED } from "./expected-nodes.ts";
 import { fake, IMAGE, type Limits, lab, slicer } from "./providers.ts";
 
 export { IMAGE } from "./providers.ts";
@@ -58,7 +58,7 @@ export const CHECKED: Setting = {
   slicer: SLICER,
   zoned: ZONED,
   hosts: "lab",
-  promised: PROMISED,
+  expected: EXPECTED,
   minReady: MIN_READY,
 };
 

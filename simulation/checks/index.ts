@@ -4,4 +4,4 @@ export { takenOf } from "./limits.ts";
 export { Locks } from "./locks.ts";
 export { LogCheck, type Moved, type Setting } from "./log-check.ts";
 export type { Znode } from "./replay.ts";
-export type { Promised } from "./usable.ts";
+export type { ExpectedFields } from "./usable.ts";

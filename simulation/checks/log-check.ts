@@ -16,7 +16,7 @@ import { type Change, Replay, type Znode } from "./replay.ts";
 import { HostsRest } from "./rest.ts";
 import { type Rule, stateOf } from "./rule.ts";
 import { Slots } from "./slots.ts";
-import { type Promised, Usable } from "./usable.ts";
+import { type ExpectedFields, Usable } from "./usable.ts";
 
 /** What the checks need to know of the configuration. */
 export interface Setting extends Limits {
@@ -27,7 +27,7 @@ export interface Setting extends Limits {
   /** The provider whose nodes are existing hosts. */
   readonly hosts?: string;
   /** Attributes of a ready node, by label. */
-  readonly promised?: ReadonlyMap<string, Promised>;
+  readonly expected?: ReadonlyMap<string, ExpectedFields>;
   /** By label. */
   readonly minReady?: ReadonlyMap<string, number>;
 }
@@ -56,7 +56,7 @@ export class LogCheck {
       new LimitsHold(setting),
       new Machines(),
       new AskedFor(),
-      new Usable(setting.promised),
+      new Usable(setting.expected),
       new HostsRest(setting.hosts),
       new LeaseLengths(),
       new Order(),

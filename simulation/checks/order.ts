@@ -5,7 +5,7 @@ import { isLauncher, type Rule, stateOf } from "./rule.ts";
 /**
  * How many later requests may be served while an earlier one waits, by how many nodes they want. A few may be: launchers see paths at
  * different moments, an operator retires a backing node, and one free node is of no use to a request for more. The most that was seen is 2
- * and 7; without a reservation for the first request of a queue a rush (`rush.ts`) lets 39 and more overtake.
+ * and 7; without a reservation for the first request of a queue a burst (`burst.ts`) lets 39 and more overtake.
  */
 const MOST = { same: 6, fewer: 20 };
 

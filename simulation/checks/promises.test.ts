@@ -106,8 +106,8 @@ describe("a node", () => {
   });
 
   test("that is ready has the attributes of its label", () => {
-    const promised = new Map([["small", { username: "ci", interface_ip: (ip: unknown) => ip !== null }]]);
-    const { does } = handMade({ promised });
+    const expected = new Map([["small", { username: "ci", interface_ip: (ip: unknown) => ip !== null }]]);
+    const { does } = handMade({ expected });
     const node = { state: "ready", type: ["small"], username: "ci", interface_ip: "192.0.2.1" };
     does(0, "launcher-0", makes(NODE, node));
     for (const [index, lacks] of [{ username: "zuul" }, { interface_ip: null }].entries()) {

@@ -3,15 +3,15 @@ import type { Change } from "./replay.ts";
 import { isLauncher, type Rule, stateOf } from "./rule.ts";
 
 /** Attributes of every ready record of a label or provider; a function checks a value. */
-export type Promised = Readonly<Record<string, unknown>>;
+export type ExpectedFields = Readonly<Record<string, unknown>>;
 
 /** Promise to the client: a ready node can be used, and is as the configuration says. */
 export class Usable implements Rule {
-  readonly #promised: ReadonlyMap<string, Promised>;
+  readonly #expected: ReadonlyMap<string, ExpectedFields>;
 
   /** By label. */
-  constructor(promised: ReadonlyMap<string, Promised> = new Map()) {
-    this.#promised = promised;
+  constructor(expected: ReadonlyMap<string, ExpectedFields> = new Map()) {
+    this.#expected = expected;
   }
 
   onNode({ id, after, write }: Change): void {
@@ -20,7 +20,7 @@ export class Usable implements Rule {
     // Made by a Python-like launcher: ours only gives it away.
     if (data.provider === "py") return;
     for (const label of (data.type ?? []) as string[])
-      for (const [field, wanted] of Object.entries(this.#promised.get(label) ?? {})) {
+      for (const [field, wanted] of Object.entries(this.#expected.get(label) ?? {})) {
         const says = data[field];
         const right =
           typeof wanted === "function" ? wanted(says) : JSON.stringify(says) === JSON.stringify(wanted);

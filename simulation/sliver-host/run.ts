@@ -221,9 +221,9 @@ class SliverHost {
     this.#checkGenuine(state);
     this.#checkSame(state);
     this.#before = state;
-    const promised = [...state.records.values()].reduce((sum, { rspec }) => sum + rspec.cpuGuarantee, 0);
-    if (promised > CPU)
-      throw this.#because("guarantees never sum above the machine", `${promised} of ${CPU}`);
+    const guaranteed = [...state.records.values()].reduce((sum, { rspec }) => sum + rspec.cpuGuarantee, 0);
+    if (guaranteed > CPU)
+      throw this.#because("guarantees never sum above the machine", `${guaranteed} of ${CPU}`);
     if (this.#machine.overlaps > 0) throw this.#because("a sliver has one step at a time", "two at once");
     for (const [lender, { share, floor }] of this.#shares())
       if (share < floor) throw this.#because("a loan leaves the lender its floor", `${lender}: ${share}`);

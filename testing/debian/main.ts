@@ -143,7 +143,7 @@ async function check(host: Container): Promise<void> {
   await host.run("systemctl is-active nodeyard-launcher nodeyard-builder");
 
   say("installs the sliver manager, and systemd learns that it serves");
-  // What slivers need of the system is not here: none are made.
+  // The system lacks what slivers need: none are made.
   await host.run("dpkg --force-depends --install /release/new/nodeyard-sliverd_*.deb; sliverd --version");
   await host.run(`mkdir /etc/nodeyard-sliver
     echo '${JSON.stringify(SLIVERD)}' >/etc/nodeyard-sliver/sliverd.json

@@ -56,7 +56,7 @@ const counted = {
   error: strict("error", word),
 };
 const remedy = (key: string) => `; delete ${failurePath(key)} and it is launched as if nothing had failed`;
-/** What each is of stands in it for people: it is read from the key. */
+/** Its subject stands in it for people: it is read from the key. */
 const ofLabel = ownRecord<Counted & { readonly label: string }>(
   "failures of",
   { label: strict("label", word), ...counted },

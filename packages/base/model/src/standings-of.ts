@@ -32,7 +32,7 @@ type Stated = StandingFact & { readonly member: string };
 
 /**
  * How everything stands, the worst first: the only place that judges it, for every list, page, metric and command. A thing that some
- * members see good and others failing is degraded. What a label can be served by decides about the label.
+ * members see good and others failing is degraded. The pools that can serve a label decide about the label.
  */
 export function standingsOf({ reports, components, nodes, images }: StandingFacts): readonly Standing[] {
   const stated = [...reports].flatMap(({ hostname, facts }) =>

@@ -94,7 +94,7 @@ export class Fence {
       return { held, results: results.slice(2) };
     } catch (error) {
       if (isRefused(error, "tree.node_exists", parent)) return "exists";
-      // What else the commit did is not known, so a contender of its is never believed in, and must not stay.
+      // The rest of the commit's outcome is not known, so a contender of its is never believed in, and must not stay.
       if (error instanceof TreeError && error.outcome === "unknown")
         await withdraw(lineOf(this.#tree), { parent, prefix, data: NOTHING, doubtful: true }, undefined, {});
       throw error;

@@ -8,7 +8,7 @@ type Amounts = Readonly<Partial<Record<Resource, number>>>;
 const NAMED = /^(device|cache)\./;
 
 /** What a sliver spec, a report and a label have in common. */
-interface Promised {
+interface Guaranteed {
   readonly rspec: Amounts;
   readonly devices?: readonly string[];
   readonly caches?: readonly string[];
@@ -18,7 +18,7 @@ interface Promised {
  * The amounts that a sliver is guaranteed, which reduce what its machine can still guarantee (rule 9). Whole numbers, because sums of
  * fractions of cores are not exact. Caps and shares guarantee nothing.
  */
-export function promised({ rspec, devices = [], caches = [] }: Promised): Resources {
+export function guaranteesOf({ rspec, devices = [], caches = [] }: Guaranteed): Resources {
   const counts: Record<string, number> = {};
   for (const name of devices) counts[`device.${name}`] = (counts[`device.${name}`] ?? 0) + 1;
   for (const name of caches) counts[`cache.${name}`] = 1;
@@ -35,7 +35,7 @@ export function promised({ rspec, devices = [], caches = [] }: Promised): Resour
 
 /** What a sliver of this label is guaranteed. */
 export function needOf(label: LabelConfig): Resources {
-  return promised(label.own as SliverSettings);
+  return guaranteesOf(label.own as SliverSettings);
 }
 
 /** Names of the machine's capacities, and how many of the machine's units one unit of the driver is. */

@@ -9,7 +9,7 @@ import {
   tagOf,
 } from "@nodeyard/driver";
 import type { NodeReport, Rspec, SliverReport } from "@nodeyard/sliver-protocol";
-import { capacityOf, promised } from "./amounts.ts";
+import { capacityOf, guaranteesOf } from "./amounts.ts";
 import { FREE, isIdle } from "./lending/index.ts";
 import type { SliverHost } from "./sliver-host.ts";
 
@@ -49,7 +49,7 @@ function shown(report: NodeReport, installation: string, leftAlone: string | und
     name: report.node,
     error: leftAlone ?? report.trouble?.message ?? null,
     capacity: capacityOf(report),
-    guaranteed: made.reduce<SliverMachine["guaranteed"]>((sum, one) => add(sum, promised(one)), {}),
+    guaranteed: made.reduce<SliverMachine["guaranteed"]>((sum, one) => add(sum, guaranteesOf(one)), {}),
     remarks: [...faultsOf(report), ...updatesOf(report)],
     faults: { counting: report.counting === true, waitingThreads: report.waitingThreads ?? 0 },
     slivers: report.slivers.map((sliver) => sliverOf(sliver, installation)),
@@ -73,7 +73,7 @@ function sliverOf(sliver: SliverReport, installation: string): SliverMachine["sl
       ...sliver.usage,
       ...(sliver.memoryKills === undefined ? {} : { memoryKills: sliver.memoryKills }),
     },
-    guarantees: use === "free" ? {} : promised(sliver),
+    guarantees: use === "free" ? {} : guaranteesOf(sliver),
     rspec: given(rspec),
     effective: given(effective),
     loans: loans.map(({ to, resource, amount, honoured, refusal }) => ({

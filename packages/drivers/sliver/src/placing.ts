@@ -1,6 +1,6 @@
 import { add, type Resources } from "@nodeyard/driver";
 import type { NodeReport } from "@nodeyard/sliver-protocol";
-import { promised } from "./amounts.ts";
+import { guaranteesOf } from "./amounts.ts";
 import { FREE } from "./lending/index.ts";
 
 /** A caller that asks machines for their state and then chooses one by the answers. */
@@ -53,7 +53,7 @@ export class Placing {
   used({ slivers, node }: NodeReport, look: Look): Resources {
     const listed = new Set(slivers.map(({ name }) => name));
     let sum: Resources = {};
-    for (const one of slivers) if (one.name !== FREE) sum = add(sum, promised(one));
+    for (const one of slivers) if (one.name !== FREE) sum = add(sum, guaranteesOf(one));
     for (const { machine, name, need, unseenBy } of this.#onTheirWay) {
       const counts = machine === node && !listed.has(name) && unseenBy?.has(look) !== false;
       if (counts) sum = add(sum, need);

@@ -1,5 +1,5 @@
 import { type DriverContext, idText, type LabelConfig, type ProviderMethods, tagOf } from "@nodeyard/driver";
-import { needOf, promised } from "./amounts.ts";
+import { guaranteesOf, needOf } from "./amounts.ts";
 import type { SliverProviderConfig } from "./config.ts";
 import { FREE } from "./lending/index.ts";
 import { machineOf } from "./machines.ts";
@@ -55,7 +55,7 @@ export function sliverProvider(
             type: "instance",
             id: externalId({ machine: host.name, name: one.name, generation: one.generation }),
             tag: tagOf(one.tags),
-            resources: promised(one),
+            resources: guaranteesOf(one),
           })),
       );
     },

@@ -121,7 +121,7 @@ describe("slivers of two machines", () => {
     await one.kill();
     await one.start();
     const machines = await creating;
-    // What was under way when it died is told as what may be tried again; nothing is made twice.
+    // A call that was under way when it died ends as one that may be tried again; nothing is made twice.
     for (const [index, machine] of machines.entries())
       if (machine.status === "rejected") {
         expect(machine.reason).toMatchObject({ kind: "transient" });

@@ -1,10 +1,10 @@
 import type { NodeReport } from "@nodeyard/sliver-protocol";
 import { expect, test } from "vitest";
-import { capacityOf, freeShare, promised } from "../src/amounts.ts";
+import { capacityOf, freeShare, guaranteesOf } from "../src/amounts.ts";
 import { Placing } from "../src/placing.ts";
 
 const CORE = { cpuGuarantee: 1000 };
-const NEED = promised({ rspec: CORE });
+const NEED = guaranteesOf({ rspec: CORE });
 /** What machine `one` says that has these slivers. */
 const report = (...names: readonly string[]) =>
   ({ node: "one", slivers: names.map((name) => ({ name, rspec: CORE })) }) as unknown as NodeReport;
@@ -45,7 +45,7 @@ test("a sliver goes only to a machine that has its caches", () => {
     freeShare(
       capacityOf({ capacity } as unknown as NodeReport),
       {},
-      promised({ rspec: {}, caches: ["ccache", "mirror"] }),
+      guaranteesOf({ rspec: {}, caches: ["ccache", "mirror"] }),
     );
   expect(share({ slivers: 8, "cache.ccache": 8, "cache.mirror": 8 })).toBe(0.875);
   expect(share({ slivers: 8, "cache.ccache": 8 })).toBeUndefined();

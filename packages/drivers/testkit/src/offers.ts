@@ -89,7 +89,7 @@ export function offerTests({ test, expect }: TestKit, run: With): void {
       for (const known of [externalId, null, externalId]) await ready(known);
       const reconcile = (use: NodeUse) =>
         bench.call(async (signal) => handover.reconcile?.(async () => new Map([[id, use]]), signal));
-      // Whatever the machine was lent for meanwhile, it has to be ready again each time.
+      // The machine has to be ready again each time, whatever it was lent for meanwhile.
       for (const use of ["unused", "unused", "between", "used"] as const) {
         await reconcile(use);
         await ready(externalId);

@@ -74,7 +74,7 @@ async function reported(subject: Explained, asked: Partial<MemberAnswers>): Prom
   const history = merge(whole, { events: [], problem: "there is no journal here" });
   const story = await explain(handles, subject, async () => ({ asked: whole, history }));
   const shown = toExplanation(story!, "/state/journal.sqlite");
-  // Whatever is told has the shape that programs rely on, and a person can read it.
+  // Each reply has the shape that programs rely on, and a person can read it.
   expect(explanationSchema.parse(JSON.parse(JSON.stringify(shown)))).toEqual(
     JSON.parse(JSON.stringify(shown)),
   );

@@ -84,7 +84,7 @@ ${Object.entries(LABELS)
     await expect.poll(state).toBe("granted");
 
     await wait("spot");
-    // What waits is withdrawn, so that the next request is not behind it.
+    // The waiting request is withdrawn, so that the next request is not behind it.
     await site.run("release", (await waits("spot", "L-34B43A08")).lease);
     await wait("demand");
 

@@ -37,7 +37,7 @@ test("diskimage-builder is run as the old builder runs it", () => {
       // Elements hand TMPDIR on into the image, where no such folder is: ca-certificates then fails to configure.
       TMPDIR: undefined,
       TMP_DIR: "/images of mine/.work/noble-b1",
-      // What a build is found by is nobody's to set.
+      // Nobody may set the fields by which a build is found.
       NODEYARD_BUILD: "b1",
     },
   });

@@ -67,7 +67,7 @@ function judgeSecure({ strict, findings }: Source): void {
     if (source === "value") findings.add("error", "load", path, message);
 }
 
-/** What only the validator rejects does not keep the loader from working. */
+/** Findings of the validator alone do not keep the loader from working. */
 function tolerant(finding: Finding): Finding {
   return finding.source === "schema" ? { ...finding, severity: "warning" } : finding;
 }

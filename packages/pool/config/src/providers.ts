@@ -39,7 +39,7 @@ export interface ResolveReport {
 
 /**
  * The driver of one entry of `providers`. `file` is the path of the configuration: where drivers that are named by a relative
- * path are looked for. What is wrong goes to `report`; used by validator and loader, so that they choose alike.
+ * path are looked for. Findings go to `report`; used by validator and loader, so that they choose alike.
  */
 export function resolveProvider(
   value: unknown,

@@ -75,7 +75,7 @@ export function judgeStrictly(
     }
     const { raw, path, driver, config } = resolved;
     const isServed = "load" in config;
-    // What differs here is of no interest for a provider that stays where it is.
+    // Differences here are of no interest for a provider that stays where it is.
     judge(
       config.schema,
       config.notes(raw).filter((note) => isServed || note.source !== "difference"),

@@ -105,7 +105,7 @@ export class StandingReporter {
     return again;
   }
 
-  /** The facts with the times of their states. What should have been tried by now is being tried, or waits for its turn: no time is known. */
+  /** The facts with the times of their states. A try that is due already is under way, or waits for its turn: no time is known. */
   #dated(facts: readonly StandingFact[], now: number): readonly StandingFact[] {
     const since = new Map<string, { state: StandingState; since: number }>();
     const dated = facts.map((fact) => {

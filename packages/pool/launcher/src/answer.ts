@@ -43,7 +43,7 @@ export interface Sources {
 
 /**
  * All that this launcher knows of a request, a node, a lease's request, a label, or a provider. Called by `Answerer` for each question
- * that another process puts into the tree. What is not known here is empty or null, so that the asker can merge the answers of several
+ * that another process puts into the tree. Facts that are not known here are empty or null, so that the asker can merge the answers of several
  * launchers.
  */
 export async function answer(sources: Sources, about: About): Promise<Testimony> {

@@ -55,7 +55,7 @@ export class Tasks {
   }
 
   /**
-   * Starts an action. What the scheduler must know of its end is reported as an event. Returns at once and never throws; the scheduler
+   * Starts an action. Its end is reported as an event, as far as the scheduler must know of it. Returns at once and never throws; the scheduler
    * counts the request or node as busy until the event arrives.
    */
   perform(action: Action): void {
@@ -144,7 +144,7 @@ export class Tasks {
     const subject = { kind: "task", name: `${what} ${id}`, site: "launcher/tasks.ts" } as const;
     const task = this.#context.live
       .during(subject, (live) => work(signal, live))
-      // Tasks catch what they expect. What arrives here is a fault of the program: the id stays busy, so that it is not repeated in a
+      // Tasks catch what they expect. Anything that arrives here is a fault of the program: the id stays busy, so that it is not repeated in a
       // loop.
       .catch((error): SchedulerEvent | undefined => {
         this.#context.counters.add("launcher.unexpected", 1, { place: "task" });

@@ -207,7 +207,7 @@ describe("several launchers", () => {
     await world.settle(world.other.delete(paths.request(first)));
     await world.until("nobody tries", () => world.text(probe) === undefined, lost.limitMs);
     expect(left).toBe(0);
-    // What stands by the first is used: the second has to be launched, and finds out that the offering works.
+    // The idle node of the first is used: the second has to be launched, and finds out that the offering works.
     await world.fulfilled(await world.ask({ node_types: ["small", "small"] }), 30_000);
     await world.until("the breaker is closed", () => breakerOf(world) === undefined, 1_000);
   });

@@ -149,7 +149,7 @@ describe("leases", () => {
   test("that are granted while they end are read again: the request may be seen to go before that", async () => {
     const { world, id, asked, fulfil } = await foreignNode({ launchers: ["a", "b"], forMs: 5_000 });
     const lease = leasePath(asked.id);
-    // Who comes second hears of the grant at once, and reads it only when the lease's time is over.
+    // The second launcher hears of the grant at once, and reads it only when the lease's time is over.
     world.fault = ({ kind, path }) => (kind === "get" && path === lease ? { delayMs: 8_000 } : undefined);
     await fulfil();
     await world.until("it is granted", () => world.json(lease)?.state === "granted", 4_000);

@@ -41,7 +41,7 @@ export function allocate(state: State, turn: Turn, pool: PoolState, budget: numb
   const before = blockedId(pool);
   pool.blocked = undefined;
   const left = serve(state, turn, pool, budget);
-  // What was reserved for the former head is free: other pools of the provider, and min-ready, may use it.
+  // The reservation of the former head is free: other pools of the provider, and min-ready, may use it.
   if (before !== undefined && before !== blockedId(pool)) {
     dirtyProvider(state, pool.policy.provider);
     if (pool.blocked === undefined) wakeHeldUp(state, pool);

@@ -24,7 +24,7 @@ export function explain(state: State, id: string): Verdict | undefined {
   return inQueue(state, known.waiting, since) ?? outsideQueues(state, record, since);
 }
 
-/** What is kept for a request moves while it waits, and nothing is written down when it does. */
+/** The hosts that are kept for a request change while it waits, and nothing is written down when they do. */
 function factsNow(state: State, waiting: Waiting | undefined, { code, facts }: Verdict): Verdict["facts"] {
   const pool = state.pools.get(String(facts.pool));
   return code === "nodes.none-free" && waiting !== undefined && pool !== undefined

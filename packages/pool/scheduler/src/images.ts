@@ -109,7 +109,7 @@ export function wakeForImage(state: State, image: string): void {
     for (const [label, name] of policy.images) {
       if (name !== image) continue;
       state.todo.labels.add(label);
-      // Who waits for quota, or for an offering, stands in the line of its label: it may have nothing to boot any more.
+      // A request that waits for quota, or for an offering, stands in the line of its label: it may have nothing to boot any more.
       recheckAll(state, "label", labelLine(policy.key, label));
       // A head whose image is gone waits for that now, and no longer before the others.
       if (blocked?.waiting.record.nodeTypes.includes(label)) state.todo.pools.add(policy.key);

@@ -49,7 +49,7 @@ function amountsOf({ quota, limits, failing }: LocalProvider): unknown {
   return [quota, limits, failing];
 }
 
-/** What a provider gives us is another amount, or its API began or ceased to fail. */
+/** A provider gives us another amount, or its API began or ceased to fail. */
 function onAmounts(state: State, { name, quota }: LocalProvider, known: LocalProvider | undefined): void {
   if (givesMore(known?.quota ?? {}, quota)) quotaFreed(state, name);
   recheckAll(state, "quota", name);
@@ -97,7 +97,7 @@ function onConfiguration(state: State, before: Policy): void {
   for (const pool of state.pools.values()) if (!pool.policy.launches) offerIdle(state, pool);
 }
 
-/** All that decides what becomes of a node. What a pool can make or offer at the moment is not among it. */
+/** All that decides what becomes of a node. The present offers of pools are not among it. */
 function aboutNodes({ pools, providers, labels, maxHoldAgeMs }: Policy): unknown {
   return [
     labels,

@@ -152,7 +152,7 @@ export type SchedulerEvent =
       readonly request: string;
       readonly retryMs?: number;
       readonly unsure?: boolean;
-      /** What it planned did not come about, and it was put back: it keeps its place until it is tried again. */
+      /** Its plan did not come about, and it was put back: it keeps its place until it is tried again. */
       readonly putBack?: boolean;
     }
   /** A launch waits for a slot, which an action "slot" gives it; and waits no longer. */

@@ -24,7 +24,7 @@ const TOPICS: readonly Topic[] = [
 
 /**
  * Everybody waits for what a fresh scheduler has them wait for, or is looked at in the queue of a pool. They may stand in the line of
- * what they waited for before as well: that costs one look. Who waits for quota meets what closed meanwhile only then. What one of a tenant with a limit waits for depends on who was looked at
+ * what they waited for before as well: that costs one look. A request that waits for quota meets what closed meanwhile only then. What one of a tenant with a limit waits for depends on who was looked at
  * first.
  */
 export function expectWaits({ waits, pools }: State, fresh: State): void {

@@ -62,7 +62,7 @@ interface Abort {
 
 /**
  * A small world in which a scheduler's actions are carried out, late and in any order, while people, machines and other launchers
- * interfere. What it keeps is what stands in the tree, and what controllers are at.
+ * interfere. It keeps what stands in the tree, and what controllers are at.
  */
 export class World {
   readonly main: LocalPool;
@@ -180,7 +180,7 @@ export class World {
     };
     const after = { ...known, ...fields };
     this.backings.set(id, after);
-    // What somebody has is promised to nobody.
+    // A node that somebody has is promised to nobody.
     for (const slot of after.taken) this.given.delete(`${id}/${slot}`);
     this.tell({ type: "backing", id, after });
   }
@@ -236,7 +236,7 @@ export class World {
     const fields = this.requests.get(action.request);
     const declined_by =
       action.type === "decline" ? [...((fields?.declined_by as string[]) ?? []), ...action.pools] : [];
-    // What is not pending any more is left as it is.
+    // A request that is not pending any more is left as it is.
     if (fields !== undefined && (action.type === "decline" || fields.state === "pending"))
       this.ask(action.request, {
         ...fields,

@@ -355,7 +355,7 @@ function compare(steps: readonly Step[], { notes = true, room = 1 } = {}): void 
 
 /**
  * Carries out what is open: every launch that begins succeeds. Nodes that others make are made, and slots come for those who wait for
- * one. What is closed ends before it is compared if somebody is held up by it and may try: a refusal is known to this launcher alone.
+ * one. A closed gate ends before it is compared if somebody is held up by it and may try: a refusal is known to this launcher alone.
  */
 function comeToRest(world: World): void {
   for (const [id, { contenders }] of [...world.nodes]) if (contenders.includes("them")) world.drop(id);

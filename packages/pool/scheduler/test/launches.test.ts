@@ -146,7 +146,7 @@ describe("launches of a label that has not worked yet", () => {
       ["cloud", { name: "cloud", maxConcurrency: 100, quota: {}, outlivesNodes: true }],
     ]);
     for (const number of [1, 2, 3]) world.makes(number);
-    // What was counted before the provider was known counts no longer.
+    // Failures from before the provider was known count no longer.
     world.tell({ type: "policy", policy: policy([slots], { providers, failures: failureRule(3) }) });
     expect(world.state.launches.making.size).toBe(0);
     for (const number of [4, 5]) world.makes(number);

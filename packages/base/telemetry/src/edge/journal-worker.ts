@@ -7,7 +7,7 @@ import { JournalStore } from "./journal-store.ts";
 
 /** The thread that has the journal: the program's own thread never waits for its disk. */
 const { file, ...given } = workerData as JournalLimits & { readonly file: string };
-// What this throws ends the thread, and the program goes on without a journal.
+// An error here ends the thread, and the program goes on without a journal.
 const store = new JournalStore(file);
 const port = parentPort!;
 let limits: JournalLimits = given;

@@ -137,7 +137,7 @@ describe("a session", () => {
     expect([flying.state, later.state, after.state]).toEqual(["pending", "fulfilled", "pending"]);
     expect(follower.changes).toHaveLength(reported);
     expect(cluster.znodes.stat("/bound")).toBeUndefined();
-    // What a killed process had sent is on the wire, and is carried out.
+    // The writes that a killed process had sent are on the wire, and are carried out.
     expect(cluster.log.some(({ ops }) => ops.some(({ path }) => path === "/a"))).toBe(true);
   });
 });

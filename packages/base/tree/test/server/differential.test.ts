@@ -76,7 +76,7 @@ function script(seed: number, root: string): Step[] {
         ? pick([CreateFlag.persistentSequential, CreateFlag.ephemeralSequential])
         : pick([CreateFlag.persistent, CreateFlag.persistent, CreateFlag.ephemeral]);
       const at = path();
-      // What is no path is refused for that, whatever else is wrong; a real server looks at the list first.
+      // A text that is no path is refused for that, whatever else is wrong; a real server looks at the list first.
       const list = ODD_NAMES.some((name) => at === `${root}/${name}`) ? OPEN : acl();
       return { type: pick([OpCode.create, OpCode.create2]), path: at, data: bytes(), acl: list, flags };
     }

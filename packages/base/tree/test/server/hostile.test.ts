@@ -244,7 +244,7 @@ test("requests bent in any byte cost at most their own connection, and change no
     { numRuns: 150 },
   );
   expect(bench.server.cuts.get("error")).toBeUndefined();
-  // What is kept can be read back: every row has its parent, every count is right.
+  // All that is kept can be read back: every row has its parent, every count is right.
   const before = await picture();
   await bench.restart();
   expect(await picture()).toEqual(before);

@@ -111,7 +111,7 @@ function readMulti<T>(r: JuteReader, read: (type: number) => T): T[] {
 function bodyOf(r: JuteReader, bodies: Bodies, type: number, what: string): { readonly type: number } {
   const body = bodies.get(type);
   if (body === undefined) throw new ProtocolError(what);
-  // What was just read belongs to nobody else, so that no copy is needed.
+  // The bytes that were just read belong to nobody else, so that no copy is needed.
   return Object.assign(body.read(r) as object, { type });
 }
 

@@ -20,7 +20,7 @@ export interface Allotment {
 }
 
 /**
- * User ids and bridge ports of machines. It also closes this host to those users and ports (rule 11). What a machine has is in
+ * User ids and bridge ports of machines. It also closes this host to those users and ports (rule 11). The share of a machine is in
  * its record, so a launcher that starts again frees it with the machine.
  */
 export class Allotments {

@@ -31,7 +31,7 @@ const KEPT: Readonly<Record<Lent, number>> = {
 const IDLE_PART = 10;
 
 /**
- * The loans of one machine, by lender. What idle and free parties have above their floor goes to the busy parties in equal parts. A busy
+ * The loans of one machine, by lender. The busy parties get in equal parts all that idle and free parties have above their floor. A busy
  * party lends nothing. A party without a cap neither lends nor borrows. There are fewer loans of a resource than parties. The result does
  * not depend on the order of the parties.
  */

@@ -15,7 +15,7 @@ export const EVENTS = "events.ndjson";
 
 /**
  * Lines in a file that is only added to, and in the one before it: a segment that is full is kept until the next one is full.
- * What was flushed outlives the process, but not a loss of power, since nothing is synced to the disk: that would cost more than
+ * Flushed lines outlive the process, but not a loss of power, since nothing is synced to the disk: that would cost more than
  * the events are worth (docs/design/rest.md, "Decision"). All methods are synchronous and throw what the file system throws; the
  * caller then does without.
  */

@@ -91,7 +91,7 @@ export class ChangeLog {
     if (!this.#newestOnly) return this.#keep(change);
     const key = keyIn(change);
     const former = this.#gathered.get(key);
-    // What the client saw before is the state before the first change of those that are gathered.
+    // The client saw before it the state before the first change of those that are gathered.
     const both = former !== undefined && "kind" in former && "kind" in change;
     this.#gathered.set(key, both ? { ...change, before: former.before } : change);
   }

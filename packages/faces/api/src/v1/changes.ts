@@ -95,7 +95,7 @@ export function textOf(
     const sent = interest.brief ? withoutNulls(row) : row;
     return `event: put\ndata: ${JSON.stringify({ kind, id, row: sent, ...more })}\n\n`;
   }
-  // What a client saw and sees no longer, because it is gone, another's or of another state, is removed for it.
+  // A thing that a client saw and sees no longer, because it is gone, another's or of another state, is removed for it.
   if (seen(kind, before, view, interest) === undefined) return undefined;
   return `event: remove\ndata: ${JSON.stringify({ kind, id, ...more })}\n\n`;
 }

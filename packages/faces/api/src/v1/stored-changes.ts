@@ -112,7 +112,7 @@ export class StoredChanges {
       else if (JSON.stringify(was.stored) !== JSON.stringify(KINDS[now.kind].stored(now.after!, view)))
         yield { ...now, before: formerly(was) };
     }
-    // What it went through before it was removed is not known.
+    // Its states before it was removed are not known.
     for (const was of gone.values())
       yield { ...was.change, before: formerly(was), after: undefined, skipped: true };
   }

@@ -110,7 +110,7 @@ function ownLease({ principal, known, params }: Call<{ readonly id: string }>): 
   return lease;
 }
 
-/** Making, keeping and giving back leases. What the nodes are is decided by launchers. */
+/** Making, keeping and giving back leases. Launchers decide which nodes they are. */
 const leaseRoutes: readonly Route[] = [
   createLease,
   route({

@@ -188,13 +188,13 @@ test("a client that wants only the newest states gets one event for several chan
   for (const version of [1, 2, 3]) put(1, version);
   remove(0);
   put(2, 1);
-  // Whoever comes now has seen node 2, and is told that it is gone.
+  // A client that comes now has seen node 2, and learns that it is gone.
   const late = slowClient((follower) => hub.follow(follower), undefined, true);
   late.take(Number.POSITIVE_INFINITY);
   remove(2);
   await clock.advance(1_000);
   expect(each!.puts).toEqual(["version 0", "version 1", "version 2", "version 3", "version 1"]);
-  // Who comes ends what counts as one change: node 2 had its first state then.
+  // A client that comes ends what counts as one change: node 2 had its first state then.
   expect(newest!.puts).toEqual(["version 0", "version 3", "version 1"]);
   for (const { picture } of [each!, newest!, late]) expect([...picture]).toEqual([["node-1", "version 3"]]);
   // A place in the one order is none in the other.

@@ -163,7 +163,7 @@ describe("rights", () => {
       for (const [letter, role] of Object.entries(ROLES)) {
         const { status, text } = await call(site.url, route, tokens[role]);
         const isAllowed = RIGHTS[name]!.includes(letter);
-        // What is allowed fails later: there is no such thing, or the body is missing. A token is no session.
+        // A call that is allowed fails later: there is no such thing, or the body is missing. A token is no session.
         expect([role, status === 403], text).toEqual([role, !isAllowed]);
         expect(status === 401, text).toBe(route.access === "cookie");
         expect(status, text).toBeLessThan(500);

@@ -35,7 +35,7 @@ export function Story({ kind, id, facts, children }: Subject) {
   const live = LIVE.has(kind) ? (row(kind as Kind, id) as Partial<Explanation> | undefined) : undefined;
   useChange(live, SETTLED_MS, reload);
   const { state, since } = { ...data, ...live };
-  // What it waited for before its state changed is not why it is as it is.
+  // A wait from before its state changed is not why it is as it is.
   const story = data !== undefined && data.state === state ? data : undefined;
   const wait = story?.waits_for;
   const isSame = (pool: PoolSays) =>

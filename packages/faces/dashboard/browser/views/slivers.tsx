@@ -104,7 +104,7 @@ function stateOf({ node, use }: Sliver): string {
 function SliverLine({ sliver, of }: { readonly sliver: Sliver; readonly of: readonly Sliver[] }) {
   const { name, node, use, phase, doing, error, remarks, guarantees, rspec, effective, loans } = sliver;
   const amount = (resource: string, one: number) => `${resourceText(resource)} ${amountText(resource, one)}`;
-  const promised = Object.entries(guarantees).filter(
+  const guaranteed = Object.entries(guarantees).filter(
     ([resource, one]) => resource !== "instances" && one > 0,
   );
   const label = node === null ? undefined : row("node", node)?.label.join(", ");
@@ -119,7 +119,7 @@ function SliverLine({ sliver, of }: { readonly sliver: Sliver; readonly of: read
         <State state={stateOf(sliver)} />{" "}
         {node === null ? use === "free" ? "Free part" : name : <Link view="nodes" id={node} />}{" "}
         <span class="dim">
-          {[label, ...promised.map(([resource, one]) => amount(resource, one)), doing]
+          {[label, ...guaranteed.map(([resource, one]) => amount(resource, one)), doing]
             .filter(Boolean)
             .join(", ")}
         </span>

@@ -57,7 +57,7 @@ export function canListen(host: string, port: number): Promise<void> {
   return promise;
 }
 
-/** Rejects unless a Nodeyard's web interface answers there within five seconds. Whose certificate it has is not looked at. */
+/** Rejects unless a Nodeyard's web interface answers there within five seconds. The name in its certificate is not looked at. */
 export function isLive(host: string, port: number, tls: boolean): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const wish = { host, port, path: "/live", timeout: ANSWER_MS };

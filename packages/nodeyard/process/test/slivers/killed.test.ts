@@ -30,7 +30,7 @@ describe("a launcher with slivers is killed", () => {
         },
       ],
     };
-    // What was made for a request that has ended is free for others; here for a second.
+    // A node that was made for a request that has ended is free for others; here for a second.
     const labels = [{ name: "small", "max-ready-age": 1 }];
     writeFileSync(site.config, JSON.stringify({ labels, providers: [provider] }));
   });

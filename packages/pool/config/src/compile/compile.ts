@@ -9,7 +9,7 @@ import { compileUploads } from "./uploads.ts";
 import { compileZookeeper } from "./zookeeper.ts";
 
 /**
- * Compiles what the loader accepts. What keeps it from that are error findings of source "load": then the result is not to be
+ * Compiles what the loader accepts. Whatever keeps it from that is an error finding of source "load": then the result is not to be
  * used, and its caller withholds it. Never throws for what a file can hold. `secure`: the file of `-s`; undefined: none is named.
  */
 export function compile(main: Source, secure: Source | undefined, drivers: DriverRegistry): Config {

@@ -28,7 +28,7 @@ export async function claimHost(
   }
   const heldBy = decodeHostClaim(login, found.data);
   if (heldBy !== provider) {
-    // What was written before the claim that was read is seen after this.
+    // Writes from before the claim that was read are seen after this.
     await view.resync();
     const nodes = [...view.nodes.byProvider.get(heldBy)].filter((id) => {
       const { username, interfaceIp, connectionPort } = view.nodes.byId.get(id)!.record;

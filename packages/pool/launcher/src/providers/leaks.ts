@@ -122,7 +122,7 @@ class LeakSweep {
   #suspend(unreadable: readonly UnreadableEntry[]): void {
     const { log, counters } = this.#context;
     const provider = this.#open.config.name;
-    // What was suspected must be seen by two sweeps again once the records can be read.
+    // Suspects must be seen by two sweeps again once the records can be read.
     this.#suspects = new Set();
     counters.add("launcher.sweeps_suspended", 1, { provider });
     const records = unreadable.map(({ path }) => path).sort();

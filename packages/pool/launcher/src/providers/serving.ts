@@ -217,7 +217,7 @@ export class Serving {
   }
 
   /**
-   * What is not configured any more is drained, and what is configured again while it is drained starts anew. Resolves when the rest
+   * A provider that is not configured any more is drained, and one that is configured again while it is drained starts anew. Resolves when the rest
    * has been begun, with a promise for each first try.
    */
   async #begin(configs: readonly ProviderConfig[]): Promise<readonly Promise<unknown>[]> {
@@ -422,7 +422,7 @@ export class Serving {
     const { config, backings } = served;
     const nodes = nodesOf(this.#context, config.name).length;
     const isNeeded = served.open !== undefined && this.#served.get(config.name) === served;
-    // What was made or registered a moment ago is not in the view yet: the sweep looks again.
+    // Records that were made or registered a moment ago are not in the view yet: the sweep looks again.
     const mayMake = (served.open?.work.size ?? 0) > 0 || served.inventory !== undefined;
     if (!isNeeded || (nodes === 0 && backings === undefined && !mayMake)) return this.#retire(served);
     this.#served.delete(config.name);

@@ -38,7 +38,7 @@ export function planSlots(
       item.connection.port,
     );
     const placed = place(item, byHost.get(key) ?? []);
-    // What is left in the map at the end belongs to hosts that are not configured.
+    // The entries that are left at the end belong to hosts that are not configured.
     byHost.delete(key);
     unwanted.push(...placed.excess);
     const empty = placed.slots.flatMap((node, slot) => {

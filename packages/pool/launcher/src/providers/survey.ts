@@ -23,7 +23,7 @@ import { mayBeOf, type NodeEntry } from "@nodeyard/view";
 
 /**
  * What two sweeps of a provider would do if both saw this listing. `nodes` must be read after the listing began, at `asked` (tree
- * time, milliseconds). `unreadable`: nodes whose records cannot be read. Pure. What a running launcher would do is shown with the same
+ * time, milliseconds). `unreadable`: nodes whose records cannot be read. Pure. The actions of a running launcher are shown with the same
  * functions, so the answer to "nodeyard leaks" cannot differ from the deletions.
  */
 export function survey(

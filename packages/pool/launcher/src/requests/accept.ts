@@ -35,7 +35,7 @@ export async function lockAndAccept(
     }
     try {
       await request.write({ state: "pending" }, (set) => {
-        // What breaks on its way is written again for as long as the connection breaks: the pool may have left the registry by then.
+        // A write that breaks on its way is made again for as long as the connection breaks: the pool may have left the registry by then.
         if (context.pools.get(pool.key) !== pool)
           throw new FenceLost(`request ${id}: pool ${pool.key} is not served any more`);
         return [request.held.fence, set];

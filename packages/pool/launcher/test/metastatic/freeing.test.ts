@@ -129,7 +129,7 @@ describe("the slot of a node that is held", () => {
     const id = await placed("deleting");
     const next = await placed("ready");
     await claimed(id);
-    // Whoever had the lock before us freed it, and we have not seen that: our record is of before.
+    // The holder of the lock before us freed it, and we have not seen that: our record is of before.
     const node = await held(id);
     await passOn(id, next);
     await expect(lab.settle(freeSlot(node, [claimOf(id)]))).rejects.toThrow(FenceLost);

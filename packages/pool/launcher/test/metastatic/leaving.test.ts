@@ -45,7 +45,7 @@ describe("a provider that leaves the configuration", () => {
     await lab.until("nothing is asked for", () => asked(lab).length === 0, 5_000);
     await lab.gone(idle.id, 5_000);
     await lab.gone(lab.place(idle).backing, 5_000);
-    // Whoever waited for a slot is told, and does not wait out launch-timeout.
+    // A launch that waited for a slot ends, and does not wait out launch-timeout.
     await lab.until("the request ended", () => lab.request(waiting)?.state === "failed", 60_000);
   });
 

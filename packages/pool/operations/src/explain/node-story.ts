@@ -22,7 +22,7 @@ import type { ReportedHistory as History, Story, Wait } from "./story.ts";
 import { lockHolder, type RegisteredPool, registeredPools } from "./tree-facts.ts";
 
 /**
- * The explanation of a node; undefined when neither the tree nor a journal knows the id. What it waits for comes from its record
+ * The explanation of a node; undefined when neither the tree nor a journal knows the id. The reason of its wait comes from its record
  * and its lock; launchers that work on it add steps and remarks.
  */
 export async function nodeStory(

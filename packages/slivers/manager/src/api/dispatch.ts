@@ -134,7 +134,7 @@ function methodOf(dialect: Dialect, name: string): Method {
   throw new Fault(UNKNOWN_METHOD, `Invalid API method ${name.slice(0, SHOWN)}. Valid choices are ${choices}`);
 }
 
-/** What a caller sent may be long or no text, and goes to a log. */
+/** The words of a caller may be long or no text, and go to a log. */
 function shown(value: unknown): string {
   return typeof value === "string" ? value.slice(0, SHOWN) : typeof value;
 }

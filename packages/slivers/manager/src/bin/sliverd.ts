@@ -21,7 +21,7 @@ import { USAGES, usageText } from "../usage.ts";
 
 const USAGE = usageText(USAGES.sliverd);
 
-/** Of parseArgs. What they mean is in usage.ts, from which the usage and the reference page are made. */
+/** Of parseArgs. Their meaning is in usage.ts, from which the usage and the reference page are made. */
 const OPTIONS = {
   config: { type: "string" },
   dismantle: { type: "boolean" },

@@ -30,8 +30,8 @@ const PROMISED: Readonly<Record<Amount, (rspec: Rspec) => number>> = {
   disk: ({ disk }) => disk,
 };
 
-/** All that is promised to a sliver. */
-function promised({ rspec, devices = [], caches = [] }: Given): ReadonlyMap<CapacityKey, number> {
+/** All that a sliver is guaranteed. */
+function guaranteesOf({ rspec, devices = [], caches = [] }: Given): ReadonlyMap<CapacityKey, number> {
   const all = new Map<CapacityKey, number>(
     (Object.keys(PROMISED) as Amount[]).map((key) => [key, PROMISED[key](rspec)]),
   );
@@ -56,15 +56,15 @@ export class Promises {
 
   add(given: Given, sign: 1 | -1 = 1): void {
     if (!takesPart(given)) return;
-    for (const [key, amount] of promised(given))
+    for (const [key, amount] of guaranteesOf(given))
       this.#sums.set(key, (this.#sums.get(key) ?? 0) + sign * amount);
   }
 
   /** The resource that `next` in place of `old` would need beyond what is free; undefined when it fits. */
   lacks(next: Given, old?: Given): { key: CapacityKey; wanted: number; free: number } | undefined {
     if (!takesPart(next)) return undefined;
-    const had = old !== undefined && takesPart(old) ? promised(old) : undefined;
-    for (const [key, wanted] of promised(next)) {
+    const had = old !== undefined && takesPart(old) ? guaranteesOf(old) : undefined;
+    for (const [key, wanted] of guaranteesOf(next)) {
       const limit = this.#limit(key);
       const before = had?.get(key) ?? 0;
       // A guarantee that was given stays valid, even when the machine has become smaller since.

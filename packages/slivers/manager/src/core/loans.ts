@@ -54,7 +54,7 @@ function refusalOf(
   // A list may be older than the table of what can be lent; the old manager stopped working at such an entry.
   if (minimum === undefined) return "not-loanable";
   if (loan.until !== undefined && loan.until < now) return "ended";
-  // What the lender cannot give is refused for every borrower: else the answer would tell whether the borrower exists.
+  // An amount that the lender cannot give is refused for every borrower: else the answer would tell whether the borrower exists.
   if (loan.amount > residual[resource] - minimum) return "floor";
   if (borrower?.kind !== "sliver") return "absent";
   if (loan.generation !== undefined && loan.generation !== borrower.generation) return "generation";

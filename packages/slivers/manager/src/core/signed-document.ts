@@ -35,7 +35,7 @@ function checkEpoch(epoch: number, before: number, now: number): void {
 const NO_BUDGETS = { netDay: 0, netDayThreshold: 0, net2Day: 0, net2DayThreshold: 0 };
 
 /**
- * Parses a signed document. `now` is in seconds. What is wrong with one sliver is reported with it (`malformed`); what is wrong with
+ * Parses a signed document. `now` is in seconds. A fault of one sliver is reported with it (`malformed`); what is wrong with
  * the whole throws: SignatureError, GrammarError, WrongDocumentError.
  */
 export function readSignedDocument(

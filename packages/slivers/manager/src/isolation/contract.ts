@@ -43,7 +43,7 @@ export interface BackEnd {
   /** Size in KiB of the pool with the slivers' roots, even before it is made. Absent: there is no limit. */
   poolSize?(): Promise<number>;
   /**
-   * What is not right yet and is tried again, for operators, one line each: leftovers of removed slivers, which reduce no sliver's amounts,
+   * Faults that are tried again, for operators, one line each: leftovers of removed slivers, which reduce no sliver's amounts,
    * and limits that do not hold on the machine for now. Absent: there never is anything.
    */
   remains?(): readonly string[];

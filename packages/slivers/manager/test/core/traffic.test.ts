@@ -21,7 +21,7 @@ describe("what a sliver may send in a day", () => {
     const used = 1024 * rspec.netDayThreshold;
     expect(dailyRates(net, rspec, day(used - 1), undefined, DAY / 2)).toEqual(net);
     expect(dailyRates(net, rspec, day(used), undefined, DAY / 2)).toEqual({ ...net, ceil: 200_000 });
-    // What was sent since the sum was remembered counts too, also by a cable that was made since.
+    // Traffic since the sum was remembered counts too, also by a cable that was made since.
     const sent = { cable: 1, bytes: 1 };
     expect(dailyRates(net, rspec, day(used - 1), sent, DAY / 2).ceil).toBe(200_000);
     expect(dailyRates(net, rspec, day(used - 1, { counter: 77 }), { cable: 2, bytes: 1 }, DAY / 2).ceil).toBe(

@@ -105,7 +105,7 @@ describe.skipIf(whyNot() !== undefined)("images", () => {
     await once(maker.stdout, "data");
     maker.kill("SIGKILL");
     await once(maker, "exit");
-    // What it had started goes with it, and does not work on beside the next one.
+    // Its programs go with it, and do not work on beside the next one.
     for (let look = 0; look < 100 && processesOn(lab.folder).length > 0; look++)
       await new Promise((resolve) => setTimeout(resolve, 20));
     expect(processesOn(lab.folder)).toEqual([]);

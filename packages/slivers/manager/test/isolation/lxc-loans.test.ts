@@ -51,7 +51,7 @@ describe.skipIf(whyNot() !== undefined)("loans, from a sliver's own call to the 
       rspec: { cpuShare, disk: 65_536, memoryCap: 131_072 },
     });
   const signal = () => AbortSignal.timeout(patient(60_000));
-  // What speaks for a sliver is the socket that is seen inside.
+  // The socket that is seen inside speaks for a sliver.
   const sockets = new Map<string, string>();
   /** A sliver may make few changes at once, and then one in two seconds: a further one waits. */
   const call = async (name: string, method: string, ...params: unknown[]): Promise<unknown> => {

@@ -41,7 +41,7 @@ describe.skipIf(whyNot() !== undefined)("containers in a sliver", () => {
       status: 0,
       said: expect.stringContaining("after"),
     });
-    // What a container takes is the sliver's.
+    // A container takes of the sliver's.
     expect(asRoot(1, `${run} 'exec tail /dev/zero'`).status).toBe(137);
     expect(asRoot(2, "unshare --user true").status).not.toBe(0);
     expect(asRoot(2, "unshare --mount true").status).not.toBe(0);

@@ -86,7 +86,7 @@ describe.skipIf(skip).each(["account", "container"] as const)(
       expect(await call(1, "GetRecord")).toMatchObject({ result: { name: "ada" } });
       expect(await call(1, "SetLoans", "ada", [["bob", "cpu_share", 1]])).toEqual({ result: 1 });
       expect(await call(1, "GetLoans", "ada")).toEqual({ result: [["bob", "cpu_share", 1]] });
-      // Who it is follows from the socket: the same words from the other sliver are another's.
+      // The socket says which sliver calls: the same words from the other sliver are another's.
       const denied = { fault: { code: 108 } };
       expect(await call(2, "GetLoans", "ada")).toMatchObject(denied);
       expect(await call(2, "SetLoans", "ada", [])).toMatchObject(denied);
@@ -117,7 +117,7 @@ describe.skipIf(skip).each(["account", "container"] as const)(
       }
     });
 
-    // What is counted there is calls, of whichever kind: once is enough. Not skipped, since a run that skips proves nothing.
+    // Calls of any kind are counted there: once is enough. Not skipped, since a run that skips proves nothing.
     if (kind === "account")
       test("a flood ends its own socket for a while, is one line of the audit log, and keeps no neighbour from calling", async () => {
         expect(await inSliver(real, 1, `perl -e '${FLOOD}'`)).toBe("shut out");

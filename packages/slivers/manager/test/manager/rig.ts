@@ -51,7 +51,7 @@ export class Rig {
     return this.manager;
   }
 
-  /** What was under way has no effect any more, and nothing is written. */
+  /** Work under way has no effect any more, and nothing is written. */
   async kill(): Promise<void> {
     const old = this.#running;
     this.#running = undefined;

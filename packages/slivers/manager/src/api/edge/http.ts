@@ -18,7 +18,7 @@ export interface Conversation {
   /** Charges a request before its body is read: undefined, or the HTTP status that refuses it. */
   admit(head: Head): Promise<number | undefined>;
   answer(request: ParsedRequest, authorization: string | undefined): Promise<ApiResponse>;
-  /** What came is no HTTP, or came too late. */
+  /** The bytes are no HTTP, or came too late. */
   malformed(): void;
 }
 

@@ -26,7 +26,7 @@ import { desiredState } from "./slivers.ts";
 const WATCH = 30_000;
 
 /**
- * Methods on the whole document of the node. What a signature, a version or a capacity refuses is a fault "wrong argument" with the
+ * Methods on the whole document of the node. A refusal for signature, version or capacity is a fault "wrong argument" with the
  * reason; a failure of the node itself keeps its own code, so that a caller knows whether to try again.
  */
 export const DOCUMENT_METHODS = {

@@ -89,7 +89,7 @@ export const COUNTERS: Readonly<Partial<Record<Controller, Readonly<Record<1 | 2
   },
 };
 
-/** Reads the counters from the texts of the files. What is not there leaves its counter out. */
+/** Reads the counters from the texts of the files. A file that is not there leaves its counter out. */
 export function readUsage(
   counters: readonly Counter[],
   texts: ReadonlyMap<string, string | undefined>,

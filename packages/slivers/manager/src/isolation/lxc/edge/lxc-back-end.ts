@@ -129,7 +129,7 @@ export class LxcBackEnd implements BackEnd {
     const { digest, effective, generation } = config;
     const { held: wasHeld = false, ...rest } = mark;
     const held = config.held === true;
-    // Noted before it is done, so that it is undone also after a crash. What an operator has suspended stays so.
+    // Noted before it is done, so that it is undone also after a crash. A sliver that an operator has suspended stays so.
     if (held && !wasHeld) await folders.write(name, { ...mark, held });
     if (runs && (held || wasHeld)) await cgroups.freeze(name, held);
     // A spare has become a sliver of a document.

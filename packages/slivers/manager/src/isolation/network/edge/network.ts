@@ -208,7 +208,7 @@ function nft(script: string, signal: AbortSignal): Promise<string> {
   return run(["nft", "-f", "-"], { signal, input: script });
 }
 
-/** What is to be removed or listed is not there, which is no failure. */
+/** The thing to be removed or listed is not there, which is no failure. */
 function ignoreMissing(error: unknown): void {
   if (!(error instanceof CommandError) || !GONE.test(error.message)) throw error;
 }

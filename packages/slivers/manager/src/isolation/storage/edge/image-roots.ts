@@ -15,7 +15,7 @@ const REMOVAL = 60_000;
 const HALF = ".new";
 
 /**
- * The read-only roots of images in the pool, by digest. What has a digest for its name is complete: it is made under another name, and
+ * The read-only roots of images in the pool, by digest. A root with a digest for its name is complete: it is made under another name, and
  * renamed last.
  */
 export class ImageRoots {

@@ -22,7 +22,7 @@ const plain = { float: () => 0.5 } as Random;
  * After the faults, one small pool gets more requests for one node than it can serve, and then a request for several nodes. That one must
  * be served although requests for one node never stop (checks/order.ts counts what is served before it).
  */
-export async function rush({ cluster, clock, stream }: Scene): Promise<void> {
+export async function burst({ cluster, clock, stream }: Scene): Promise<void> {
   const tree = cluster.connect({ name: "rush", sessionTimeoutMs: 600_000, latencyMs: [0, 3] });
   const client = new Requestor({
     tree,

@@ -1,16 +1,16 @@
-import type { Promised } from "./checks/index.ts";
+import type { ExpectedFields } from "./checks/index.ts";
 
 /**
- * What the configuration (`providers.ts`) promises for each label. It is written a second time here, so that a launcher that reads or
+ * The fields that nodes of each label have by the configuration (`providers.ts`). It is written a second time here, so that a launcher that reads or
  * copies it wrongly is found.
  */
 const KEYS = (keys: unknown) => Array.isArray(keys) && keys.length > 0;
 const TEXT = (text: unknown) => typeof text === "string" && text !== "";
 const PLACE = { interface_ip: TEXT, external_id: TEXT, az: TEXT, connection_type: "ssh", host_keys: KEYS };
 const IMAGE = { username: "ci", python_path: "/usr/bin/python3", connection_port: 2022 };
-const CLOUD: Promised = { ...PLACE, ...IMAGE, attributes: { executor: "east" } };
+const CLOUD: ExpectedFields = { ...PLACE, ...IMAGE, attributes: { executor: "east" } };
 
-export const PROMISED: ReadonlyMap<string, Promised> = new Map([
+export const EXPECTED: ReadonlyMap<string, ExpectedFields> = new Map([
   ...["small", "large", "rare", "extra", "metal", "zoned"].map((label) => [label, CLOUD] as const),
   ["imaged", { ...CLOUD, username: "zuul", python_path: "auto", connection_port: 22 }],
   ["slice", { ...CLOUD, attributes: { executor: "east", sliced: true } }],
