@@ -160,11 +160,12 @@ export class Compute {
         const type = this.#site.machineTypes[path.machineType ?? ""];
         const at = `projects/${project}/zones/${zone}/machineTypes/${path.machineType}`;
         if (type === undefined) return missing(at);
+        const size = this.#settings().unsized.includes(path.machineType ?? "") ? {} : type;
         return {
           kind: "compute#machineType",
           id: "3004",
           name: path.machineType,
-          ...type,
+          ...size,
           zone,
           selfLink: this.#link(at),
         };
@@ -401,7 +402,7 @@ export class Compute {
     error?: OperationError,
   ): Operation {
     const zone = target.zone as string | undefined;
-    const name = `operation-${this.#now().wall}-${this.#id()}`;
+    const name = `operation-${Math.floor(this.#now().wall)}-${this.#id()}`;
     const where = zone === undefined ? `projects/${this.#site.project}/global` : pathOf(zone);
     const operation: Operation = {
       ...{ kind: "compute#operation", id: this.#id(), name, operationType, status: "RUNNING", progress: 0 },

@@ -21,6 +21,8 @@ export interface GceSettings {
   readonly perMinute: Readonly<Partial<Record<"read" | "write" | "list" | "operations", number>>>;
   /** Of a list at most, as if it had been asked for. */
   readonly pageSize: number;
+  /** Machine types whose sizes an answer lacks. */
+  readonly unsized: readonly string[];
   readonly faults: readonly GceFault[];
 }
 
@@ -62,5 +64,6 @@ export const DEFAULTS: GceSettings = {
   },
   perMinute: {},
   pageSize: 500,
+  unsized: [],
   faults: [],
 };

@@ -4,6 +4,7 @@ import {
   DriverError,
   type HttpRequest,
   type Provider,
+  type RunOptions,
   runSteps,
   type Step,
   type StepContext,
@@ -82,7 +83,12 @@ export class GceRig {
   }
 
   /** A driver of its own, as another process has. */
-  async open(config = compile(), context: Partial<DriverContext> = {}): Promise<Provider> {
+  open(config = compile(), context: Partial<DriverContext> = {}): Promise<Provider> {
+    return this.drive(this.opening(config, context));
+  }
+
+  /** The same while time is moved by another call. */
+  async opening(config: GceProviderConfig, context: Partial<DriverContext> = {}): Promise<Provider> {
     const { clock, cloud, files } = this;
     const driver = createGceDriver({
       connect: () => ({
@@ -102,7 +108,7 @@ export class GceRig {
       scan: { scan: () => Promise.reject(new DriverError("timeout", "nothing scans here")) },
       ...context,
     };
-    const provider = await this.drive(driver.open(config, handles));
+    const provider = await driver.open(config, handles);
     this.#opened.push(provider);
     return provider;
   }
@@ -128,9 +134,10 @@ export class GceRig {
     start: (context: StepContext) => AsyncGenerator<Step, T, void>,
     externalId: CreateOrder["imageExternalId"],
     onStep: (step: Step) => void = () => {},
+    save: RunOptions["save"] = async () => {},
   ): Promise<T> {
     const { signal } = new AbortController();
-    return runSteps(start, { clock: this.clock, signal, externalId, save: async () => {}, onStep });
+    return runSteps(start, { clock: this.clock, signal, externalId, save, onStep });
   }
 
   /** Moves virtual time until `work` has settled. */

@@ -70,6 +70,8 @@ export class Instances extends NodeMachines<Instance> {
   readonly #google: Google;
   readonly #random: Random;
   readonly #operations = new Map<string, Operation>();
+  /** Ids of which the operation said that there is no machine: they need no read. */
+  readonly #failed: Set<string>;
 
   constructor(parts: {
     readonly google: Google;
@@ -81,7 +83,9 @@ export class Instances extends NodeMachines<Instance> {
     readonly closed: AbortSignal;
   }) {
     const { google, random, clock, watch, zone, closed } = parts;
+    const failed = new Set<string>();
     super({
+      isDeleted: (id) => failed.has(id),
       ...{ clock, watch, closed, idOf, metadataOf, hasEnded, createMs: CREATE_MS, what: "instance" },
       idIn: (externalId) => idIn(externalId, zone),
       isProven: ({ name }, tag) => name === nameOf(tag),
@@ -97,6 +101,7 @@ export class Instances extends NodeMachines<Instance> {
       },
     });
     this.#google = google;
+    this.#failed = failed;
     this.#random = random;
   }
 
@@ -113,6 +118,7 @@ export class Instances extends NodeMachines<Instance> {
         const operation = await this.#google.compute<Operation>(call, signal);
         if (this.#operations.size >= MOST_OPERATIONS) this.#operations.clear();
         this.#operations.set(id, operation);
+        this.#failed.delete(id);
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         if (error.status === 404) throw new DriverError("configuration", error.message, { cause: error });
@@ -131,13 +137,16 @@ export class Instances extends NodeMachines<Instance> {
       try {
         return await super.up(id, place, signal);
       } catch (error) {
+        if (!(error instanceof DriverError) || error.kind !== "not-found") throw error;
         const operation = this.#operations.get(id);
-        if (!(error instanceof DriverError) || error.kind !== "not-found" || operation === undefined)
-          throw error;
-        const [fault] = (await this.#google.ended(operation, signal)).error?.errors ?? [];
-        if (fault !== undefined) throw operationError(fault, place);
-        // Done: a listing that begins now shows the machine, or it was deleted.
+        const [fault] = (operation && (await this.#google.ended(operation, signal)).error?.errors) ?? [];
+        if (fault !== undefined) {
+          this.#failed.add(id);
+          throw operationError(fault, place);
+        }
+        // It was made, by this process or another one, and lists lag; or it was deleted.
         this.#operations.delete(id);
+        if ((await this.cloud.read(id, signal)) === undefined) throw error;
       }
     }
   }
