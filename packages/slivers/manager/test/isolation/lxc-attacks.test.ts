@@ -195,11 +195,14 @@ describe.skipIf(whyNot() !== undefined)("beside hostile code", () => {
     const { real } = site;
     const backEnd = real.backEnd("container");
     const [config] = configsOf(real.key, { 1: { memoryCap: 65_536, connections: 50 } });
-    const attack = async (over: AbortSignal) => {
-      const { done } = attackUntil(over, script, { real, backEnd, config: config! });
-      await Promise.race([done, sleep(WARM)]);
-    };
-    await besideNeighbour(real, backEnd, { config: config!, attack });
+    await besideNeighbour(real, backEnd, {
+      config: config!,
+      attack: async (over, goesOn) => {
+        const { done } = attackUntil(over, script, { real, backEnd, config: config! });
+        goesOn(done);
+        await Promise.race([done, sleep(WARM)]);
+      },
+    });
   });
 });
 

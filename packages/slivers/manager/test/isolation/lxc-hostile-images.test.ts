@@ -187,19 +187,16 @@ describe.skipIf(whyNot() !== undefined)("beside archives that are refused", () =
         expect(makers.create({ ...made!, image: "refused" }, signal)).rejects.toMatchObject({
           code: "sliver.image",
         });
-      let again: Promise<void> | undefined;
-      const attack = async (over: AbortSignal) => {
-        await refused();
-        again = (async () => {
-          while (!over.aborted) await refused();
-        })();
-        again.catch(() => undefined);
-      };
-      try {
-        await besideNeighbour(real, real.backEnd("account"), { config: config!, attack });
-      } finally {
-        await again;
-      }
+      await besideNeighbour(real, real.backEnd("account"), {
+        config: config!,
+        attack: async (over, goesOn) => {
+          await refused();
+          const again = async () => {
+            while (!over.aborted) await refused();
+          };
+          goesOn(again());
+        },
+      });
     },
   );
 });

@@ -29,10 +29,15 @@ const KINDS = ["CPU", "fsync", "start", "API"] as const;
 /** What a neighbour measures. Each is a time for the same work: less is better. */
 export type Kind = (typeof KINDS)[number];
 
+/**
+ * Resolves when the attack is at its worst. `over` aborts before the attacker ends, and work that was given to `goesOn` settles before, too.
+ */
+type Begin = (over: AbortSignal, goesOn: (work: Promise<unknown>) => void) => Promise<unknown>;
+
 export interface Attack {
   readonly config: SliverConfig;
-  /** Resolves when the attack is at its worst. `over` aborts before the attacker ends. */
-  readonly attack: (over: AbortSignal) => Promise<unknown>;
+  /** As of `notWorse`. */
+  readonly attack: Begin;
   /** Kinds that it may make worse, as docs/how-to/harden.md says. */
   readonly but?: readonly Kind[];
 }
@@ -43,13 +48,13 @@ const undisturbed = new WeakMap<RealMachine, Map<Kind, number>>();
 /**
  * Attacks until no measure is worse by a quarter than alone, at most three times. Of each the least disturbed measurement counts: what else
  * runs on the machine only takes, while what an attack takes lacks in every one. Before another round all is measured alone anew, because a
- * machine that has become slower since would count against the attack. `alone`: what was measured before, which is kept there. `attack`
- * resolves when it is at its worst; its signal aborts before `end`, which resolves when it is over.
+ * machine that has become slower since would count against the attack. `alone`: what was measured before, which is kept there. `end`
+ * resolves when nothing of the attack is left.
  */
 export async function notWorse<K>(
   measures: readonly (readonly [K, () => Promise<number>])[],
   alone: Map<K, number>,
-  attack: (over: AbortSignal) => Promise<unknown>,
+  attack: Begin,
   end: () => Promise<unknown>,
 ): Promise<void> {
   /** None more when one is small enough. */
@@ -63,8 +68,12 @@ export async function notWorse<K>(
       if (round > 1 || !alone.has(kind)) alone.set(kind, await least(measure, ALONE));
     const worse: string[] = [];
     const over = new AbortController();
+    const rest: Promise<unknown>[] = [];
     try {
-      await attack(over.signal);
+      await attack(over.signal, (work) => {
+        work.catch(() => undefined);
+        rest.push(work);
+      });
       for (const [kind, measure] of measures) {
         const ratio = (await least(measure, BESIDE, WORSE * alone.get(kind)!)) / alone.get(kind)!;
         console.error(`${kind} ${ratio.toFixed(2)} of ${alone.get(kind)!.toFixed(0)}`);
@@ -72,6 +81,7 @@ export async function notWorse<K>(
       }
     } finally {
       over.abort();
+      await Promise.allSettled(rest);
       await end();
     }
     if (worse.length === 0) return;
@@ -129,9 +139,9 @@ export async function besideNeighbour(
     await notWorse(
       kinds.map((kind) => [kind, measures[kind]]),
       alone,
-      async (over) => {
+      async (...over) => {
         await bringUp(backEnd, [config]);
-        await attack(over);
+        await attack(...over);
       },
       () => backEnd.destroy(config, AbortSignal.timeout(GONE)),
     );

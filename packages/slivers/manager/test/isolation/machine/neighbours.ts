@@ -28,6 +28,8 @@ export const WARM = 1_000;
 /** Looks, and milliseconds between them, for the end of a sliver whose processes are being killed. */
 const LOOKS = 50;
 const BETWEEN = 100;
+/** Before the second restart, milliseconds; each further pause is twice as long. */
+const FIRST_REST = 1_000;
 
 const NEIGHBOUR = 1;
 
@@ -181,7 +183,7 @@ interface Attacker {
 
 /**
  * Runs a script in an attacker's sliver until it is `over`. Where the kernel kills a sliver for its memory, as a whole, it is started
- * again, as the manager does. `began`: the script has printed something. `done` rejects when the script ends by itself.
+ * again, as the manager does, after ever longer pauses. `began`: the script has printed something. `done` rejects when the script ends by itself.
  */
 export function attackUntil(over: AbortSignal, script: string, { real, backEnd, config, login }: Attacker) {
   const { signal } = new AbortController();
@@ -192,13 +194,15 @@ export function attackUntil(over: AbortSignal, script: string, { real, backEnd, 
   const isRunning = async () =>
     (await backEnd.inspect(signal)).some((one) => one.index === config.index && one.phase === "running");
   const goOn = async () => {
-    for (;;) {
+    for (let ends = 0; ; ends++) {
       await once(child, "exit");
       if (over.aborted) return;
       for (let look = 0; await isRunning(); look++) {
         if (look === LOOKS) throw new Error(`${script}\nended by itself`);
         await pause(BETWEEN);
       }
+      await pause(ends && FIRST_REST * 2 ** (ends - 1), undefined, { signal: over }).catch(() => undefined);
+      if (over.aborted) return;
       await backEnd.start(config, signal);
       if (over.aborted) return;
       child = begin(real, config.index, script, login);
