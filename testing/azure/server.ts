@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { HttpRequest, Wire } from "@nodeyard/driver";
+import { type HttpRequest, isStream, type Wire } from "@nodeyard/driver";
 import { systemClock } from "@nodeyard/runtime";
 import type { Asked } from "./double/answers.ts";
 import { AzureDouble, textOf } from "./double/azure.ts";
@@ -13,8 +13,8 @@ export const HERE = "https://azure.example";
 export function wireTo(double: AzureDouble): Wire {
   const ask = async ({ method, url, headers, body = "", signal }: HttpRequest) => {
     signal.throwIfAborted();
-    const parts: Buffer[] = typeof body === "string" ? [Buffer.from(body)] : [];
-    if (typeof body !== "string") for await (const part of body) parts.push(Buffer.from(part));
+    const parts: Buffer[] = isStream(body) ? [] : [Buffer.from(body)];
+    if (isStream(body)) for await (const part of body) parts.push(Buffer.from(part));
     return double.ask({ method, url: new URL(url), headers, body: Buffer.concat(parts) });
   };
   return {

@@ -9,10 +9,9 @@ const PAGE = 512;
 const MOST = 4 << 20;
 const MIB = 1 << 20;
 
-/** The pages that were written, by disk: only digests of what a disk holds are kept beside the footer. */
+/** What a disk holds, and what it took to write it. */
 interface Blob {
-  readonly size: number;
-  readonly pages: Map<number, Buffer>;
+  readonly data: Buffer;
   writes: number;
   bytes: number;
 }
@@ -48,7 +47,7 @@ export class Blobs {
         diskState: "ReadyToUpload",
       },
     });
-    this.#byDisk.set(disk, { size: uploadSizeBytes, pages: new Map(), writes: 0, bytes: 0 });
+    this.#byDisk.set(disk, { data: Buffer.alloc(uploadSizeBytes), writes: 0, bytes: 0 });
     return disk;
   }
 
@@ -84,12 +83,11 @@ export class Blobs {
     const [start, end] = [Number(from), Number(to) + 1];
     if (url.searchParams.get("comp") !== "page" || headers["x-ms-page-write"]?.toLowerCase() !== "update")
       return refused(400, "InvalidHeaderValue");
-    if (start % PAGE !== 0 || end % PAGE !== 0 || end > blob.size || end - start > MOST)
+    if (start % PAGE !== 0 || end % PAGE !== 0 || end > blob.data.byteLength || end - start > MOST)
       return refused(416, "InvalidPageRange");
     if (body.byteLength !== end - start || Number(headers["content-length"]) !== body.byteLength)
       return refused(400, "InvalidHeaderValue");
-    for (let at = 0; at < body.byteLength; at += PAGE)
-      blob.pages.set((start + at) / PAGE, Buffer.from(body.subarray(at, at + PAGE)));
+    body.copy(blob.data, start);
     blob.writes++;
     blob.bytes += body.byteLength;
     return { status: 201, headers: { "x-ms-blob-sequence-number": "0" } };
@@ -124,13 +122,11 @@ export class Blobs {
   inspect(stored: Stored) {
     const blob = this.#byDisk.get(stored);
     if (blob === undefined) return undefined;
-    const hash = createHash("sha256");
-    const empty = Buffer.alloc(PAGE);
-    for (let page = 0; page < blob.size / PAGE; page++) hash.update(blob.pages.get(page) ?? empty);
-    return { sha256: hash.digest("hex"), writes: blob.writes, bytes: blob.bytes };
+    const sha256 = createHash("sha256").update(blob.data).digest("hex");
+    return { sha256, writes: blob.writes, bytes: blob.bytes };
   }
 
-  #footer({ size, pages }: Blob): Buffer {
-    return pages.get(size / PAGE - 1) ?? Buffer.alloc(PAGE);
+  #footer({ data }: Blob): Buffer {
+    return data.subarray(-PAGE);
   }
 }

@@ -8,7 +8,8 @@ import {
   SharedValues,
   tagOf,
 } from "@nodeyard/driver";
-import { Arm, type ArmOptions, type Identity } from "./client/index.ts";
+import { Arm, type ArmOptions } from "./arm.ts";
+import type { Identity } from "./identity.ts";
 import { type AzureResource, keyOf } from "./resources.ts";
 import { Sizes } from "./sizes.ts";
 

@@ -1,8 +1,8 @@
 import { cloudProvider, type Driver, SharedAccounts, type Wire } from "@nodeyard/driver";
 import { AzureAccount } from "./account.ts";
-import { type Around, identityOf } from "./client/index.ts";
 import { type AzureProviderConfig, azureConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
+import { type Around, identityOf } from "./identity.ts";
 import { azureCloud, type ProviderHost } from "./provider.ts";
 
 /** Dependencies of the driver on its host. Tests pass their own. */

@@ -1,87 +1,110 @@
-import { asDriverError, DriverError, type DriverErrorKind } from "@nodeyard/driver";
-import { ArmError, LoginError, NoAnswer, OddAnswer } from "./client/index.ts";
+import {
+  ApiError,
+  errorMap,
+  type FaultRow,
+  type HttpAnswer,
+  judged,
+  OddAnswer,
+  type SaidFault,
+  wasRefused,
+} from "@nodeyard/driver";
 
-/** Azure's codes whose kind does not follow from the HTTP status. */
-const KINDS: Readonly<Record<string, DriverErrorKind>> = {
-  QuotaExceeded: "quota",
-  PublicIPCountLimitReached: "quota",
-  PublicIPAddressCountLimitReached: "quota",
-  IPv4StandardSkuPublicIpCountLimitReached: "quota",
-  AllocationFailed: "capacity",
-  ZonalAllocationFailed: "capacity",
-  OverconstrainedAllocationRequest: "capacity",
-  OverconstrainedZonalAllocationRequest: "capacity",
-  SkuNotAvailable: "capacity",
-  SpotPriceGreaterThanProvidedMaxPrice: "capacity",
-  SubnetIsFull: "capacity",
-  NotAvailableForSubscription: "unsupported",
-  AvailabilityZoneNotSupported: "unsupported",
+/** Codes of Azure whose kind does not follow from the HTTP status. */
+const ERRORS: readonly FaultRow[] = [
+  {
+    kind: "quota",
+    codes: [
+      "QuotaExceeded",
+      "PublicIPCountLimitReached",
+      /^(IPv4StandardSku)?PublicIp\w*CountLimitReached$/i,
+    ],
+  },
+  // The code stands, too, for a resource that another operation changes, and for what is never allowed.
+  { kind: "quota", codes: ["OperationNotAllowed"], text: /quota|exceed\w* .*(limit|maximum)/i },
+  {
+    kind: "capacity",
+    codes: [
+      /^(Zonal)?AllocationFailed$/,
+      /^Overconstrained(Zonal)?AllocationRequest$/,
+      "SkuNotAvailable",
+      "SpotPriceGreaterThanProvidedMaxPrice",
+      "SubnetIsFull",
+    ],
+  },
+  { kind: "unsupported", codes: ["NotAvailableForSubscription", "AvailabilityZoneNotSupported"] },
   // The machine was made, and its agent did not report: mostly a fault of the image.
-  OSProvisioningTimedOut: "timeout",
-  VMStartTimedOut: "timeout",
-  InvalidAuthenticationToken: "access",
-  AuthenticationFailed: "access",
-  AuthorizationFailed: "access",
-  LinkedAuthorizationFailed: "access",
-  LinkedAccessCheckFailed: "access",
-  MissingSubscriptionRegistration: "access",
-  SubscriptionNotFound: "access",
-  InvalidSubscriptionId: "access",
-  ReadOnlyDisabledSubscription: "access",
-  ScopeLocked: "access",
-  RequestDisallowedByPolicy: "configuration",
-  ResourceGroupNotFound: "configuration",
-  InvalidResourceReference: "configuration",
-  ImageNotFound: "configuration",
-  PlatformImageNotFound: "configuration",
-  GalleryImageNotFound: "configuration",
-  ResourcePurchaseValidationFailed: "configuration",
-  PropertyChangeNotAllowed: "transient",
-  RetryableError: "transient",
-};
+  { kind: "timeout", codes: ["OSProvisioningTimedOut", "VMStartTimedOut"] },
+  {
+    kind: "access",
+    codes: [/^(Linked)?(Authorization|AccessCheck)Failed$/],
+    remedy: 'compare the role of the credential with that of "nodeyard docs connect-azure"',
+  },
+  {
+    kind: "access",
+    codes: ["MissingSubscriptionRegistration", /^(ReadOnlyDisabled)?Subscription(NotFound)?$/, "ScopeLocked"],
+  },
+  {
+    kind: "access",
+    statuses: [401],
+    remedy: "check the credentials of auth-path, or of the environment",
+  },
+  {
+    kind: "configuration",
+    codes: [
+      "RequestDisallowedByPolicy",
+      "ResourceGroupNotFound",
+      "InvalidResourceReference",
+      /^(Platform|Gallery)?ImageNotFound$/,
+      "ResourcePurchaseValidationFailed",
+    ],
+  },
+  // Of an operation that was accepted, and of a machine that was made.
+  { kind: "transient", statuses: [0, 412, 423] },
+];
 
-/** `OperationNotAllowed` stands for a quota, for a resource that another operation changes, and for what is never allowed. */
-const QUOTA = /quota|exceed\w* .*(limit|maximum)/i;
+/** Makes DriverErrors of all errors of the driver's code; no other place does so. */
+export const mapError = errorMap(ERRORS);
 
-/** Translates all errors of the driver's code into DriverErrors; no other place does so. */
-export function mapError(error: unknown, place: string): DriverError {
-  // A shared load may already have wrapped the error as `fatal`.
-  const own = error instanceof DriverError && error.kind === "fatal" ? (error.cause ?? error) : error;
-  const kind = kindOf(own);
-  if (kind === undefined) return asDriverError(error, place);
-  return new DriverError(kind, `${place}: ${(own as Error).message}${remedyOf(own, kind)}`, { cause: own });
-}
+/** The kind of a fault that no request was answered with. */
+export const kindOf = (code: string, text: string) => judged(ERRORS, { codes: [code], status: 0, text }).kind;
 
-function kindOf(error: unknown): DriverErrorKind | undefined {
-  if (error instanceof LoginError) return "access";
-  if (error instanceof NoAnswer || error instanceof OddAnswer) return "transient";
-  return error instanceof ArmError ? kindOfFault(error.fault, error.message, error.status) : undefined;
-}
-
-/** `status` 0: of a machine that Azure made and gave up, or of an operation, which was accepted. */
-export function kindOfFault(code: string, message: string, status: number): DriverErrorKind {
-  const known = KINDS[code];
-  if (known !== undefined) return known;
-  if (code === "OperationNotAllowed" && QUOTA.test(message)) return "quota";
-  switch (status) {
-    case 400:
-      return "configuration";
-    case 401:
-    case 403:
-      return "access";
-    case 404:
-      return "not-found";
-    default:
-      return status >= 402 && status < 500 && ![408, 409, 412, 423, 425, 429].includes(status)
-        ? "fatal"
-        : "transient";
+/** `{"error": {"code", "message", "details"}}` of the resource manager; login and blobs have forms of their own. */
+export function faultIn({ text, headers }: Pick<HttpAnswer, "text" | "headers">): SaidFault {
+  const requestId = headers["x-ms-request-id"] ?? null;
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    const [, code] = /<Code>(\w+)<\/Code>/.exec(text) ?? [];
+    return { requestId, ...(code !== undefined && { codes: [code], text: code }) };
   }
+  const { error, error_description: description } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  return typeof description === "string" ? { requestId, text: description } : { requestId, ...said(error) };
 }
 
-/** What an operator can do, as the end of a sentence; empty when the message says it already. */
-function remedyOf(error: unknown, kind: DriverErrorKind): string {
-  if (kind !== "access") return "";
-  return error instanceof ArmError && error.status === 403
-    ? '; compare the role of the credential with that of "nodeyard docs connect-azure"'
-    : "; check the credentials of auth-path, or of the environment";
+/** The failure of an operation that Azure had accepted. */
+export function failed(what: string, error: unknown): ApiError {
+  return new ApiError(what, { status: 0, text: "no reason given" }, said(error));
+}
+
+/** Azure's reason. An outer code may only say that the request failed. */
+function said(error: unknown): SaidFault {
+  const { code, message, details } = (error ?? {}) as Readonly<Record<string, unknown>>;
+  const inner = Array.isArray(details) ? said(details[0]).codes : [];
+  const text = typeof message === "string" ? `${String(code ?? "")} ${message}`.trim() : undefined;
+  return { codes: [...(inner ?? []), ...(typeof code === "string" ? [code] : [])], text };
+}
+
+/** Whether a resource is missing; a group that is missing is a mistake of the configuration. */
+export function isMissing(error: unknown): boolean {
+  return wasRefused(error, 404) && !wasRefused(error, "ResourceGroupNotFound");
+}
+
+/** The body of a success. */
+export function jsonOf<T>(answer: HttpAnswer): T {
+  try {
+    return JSON.parse(answer.text) as T;
+  } catch (error) {
+    throw new OddAnswer(`Azure answered ${answer.status} with something that is no JSON`, { cause: error });
+  }
 }

@@ -9,7 +9,8 @@ import {
 } from "@nodeyard/driver";
 import type { AddressedVm, AzureAccount } from "./account.ts";
 import type { AzureLabelOwn, AzureProviderConfig } from "./config.ts";
-import { machineWork, subnetId } from "./machines/machines.ts";
+import { imageStore } from "./images.ts";
+import { machineWork, subnetId } from "./machines.ts";
 import { besideMachines } from "./parts.ts";
 import { amountsOf, type Size, usedBy } from "./sizes.ts";
 
@@ -56,6 +57,7 @@ export function azureCloud(
     need: async ({ own }: LabelConfig<AzureLabelOwn>, signal) =>
       amountsOf(await sizes.of(own.size, signal), own.spot),
     offers: {
+      images: imageStore(account, config, host.openFile),
       types: { of: (label) => typeOf(label as LabelConfig<AzureLabelOwn>) },
       pace: { now: () => arm.writes },
       zones: { list: async (pool, signal) => zonesOf(pool, await sizes.all(signal)) },

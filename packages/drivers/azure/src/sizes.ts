@@ -1,5 +1,5 @@
 import { add, type Clock, DriverError, type Resources, SharedValue } from "@nodeyard/driver";
-import type { Arm } from "./client/index.ts";
+import type { Arm } from "./arm.ts";
 import { type AzureResource, keyOf } from "./resources.ts";
 
 /** The list of sizes is long, and changes when Azure builds or the subscription gets rights. */

@@ -1,12 +1,20 @@
+import { createHash } from "node:crypto";
 import type { ExternalId, Provider } from "@nodeyard/driver";
 import { type ConformanceRig, driverConformance } from "@nodeyard/driver-testkit";
 import { describe, expect, test } from "vitest";
 import { type AzureSettings, SECRET } from "../../../../testing/azure/index.ts";
 import { azureDriver } from "../src/index.ts";
-import { AzureRig, compile } from "./rig.ts";
+import { AzureRig, compile, vhd } from "./rig.ts";
 
 /** Slow, with lists that lag, as Azure's do. */
 const SLOW = { bootMs: 12_000, deletionMs: 8_000, operationMs: 3_000, lagMs: 2_500, pageSize: 2 };
+
+const DATA = vhd(5);
+const sum = (kind: string) => createHash(kind).update(DATA).digest("hex");
+const IMAGE = {
+  ...{ file: "/image.vhd", format: "vhd", size: DATA.byteLength, own: {} },
+  ...{ sha256: sum("sha256"), md5: sum("md5") },
+};
 
 function setup(settings: Partial<AzureSettings>) {
   return async (): Promise<ConformanceRig> => {
@@ -57,6 +65,10 @@ function setup(settings: Partial<AzureSettings>) {
           location: "westeurope",
           properties: { provisioningState: "Succeeded", hardwareProfile: { vmSize: "Standard_B1ls" } },
         });
+      },
+      async image() {
+        rig.images.set(IMAGE.file, DATA);
+        return IMAGE;
       },
       stop: () => rig.drive(Promise.all(opened.map((one) => one.close())).then(() => {})),
     };

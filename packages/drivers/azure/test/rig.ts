@@ -59,6 +59,15 @@ export function compile(
   })!;
 }
 
+/** A fixed VHD of so many MiB, of which only the first and a page in the middle of the fifth have data. */
+export function vhd(mib: number): Buffer {
+  const data = Buffer.alloc((mib << 20) + 512);
+  data.fill("data", 0, 1 << 20);
+  data.fill("more", (4 << 20) + 4096, (4 << 20) + 5120);
+  data.write("conectix", mib << 20);
+  return data;
+}
+
 /** The driver and a double of Azure in one process, in virtual time. */
 export class AzureRig {
   readonly clock = new VirtualClock();

@@ -3,6 +3,7 @@ import {
   type DriverContext,
   DriverError,
   type HttpRequest,
+  isStream,
   type Provider,
   type RunOptions,
   runSteps,
@@ -93,7 +94,7 @@ export class GceRig {
     const driver = createGceDriver({
       connect: () => ({
         async send({ method, url, headers, body, signal }: HttpRequest) {
-          const bytes = typeof body === "string" ? Buffer.from(body) : await joined(body);
+          const bytes = await joined(body);
           return cloud.answer({ method, url, headers, body: bytes }, signal);
         },
         close: async () => {},
@@ -160,9 +161,10 @@ export class GceRig {
   }
 }
 
-async function joined(body: AsyncIterable<Uint8Array> | undefined): Promise<Uint8Array> {
+async function joined(body: HttpRequest["body"]): Promise<Uint8Array> {
+  if (!isStream(body)) return Buffer.from(body ?? "");
   const parts: Uint8Array[] = [];
-  for await (const part of body ?? []) parts.push(part);
+  for await (const part of body) parts.push(part);
   return Buffer.concat(parts);
 }
 

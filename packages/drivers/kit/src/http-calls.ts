@@ -11,7 +11,7 @@ import {
   type SaidFault,
 } from "./faults.ts";
 import type { RateLimiter } from "./limits/rate-limiter.ts";
-import type { HttpAnswer, HttpRequest, Unsent } from "./wire.ts";
+import { type HttpAnswer, type HttpRequest, isStream, type Unsent } from "./wire.ts";
 
 /** A call of a cloud's API. */
 export interface HttpCall<Login> {
@@ -85,7 +85,7 @@ export class HttpCalls<Login, Call extends HttpCall<Login> = HttpCall<Login>> {
     for (let attempt = 0; ; ) {
       const { value, login, ...tried } = await this.#try(call, read);
       if (tried.failure === undefined) return value as T;
-      const isRepeatable = typeof (tried.request?.body ?? "") === "string";
+      const isRepeatable = !isStream(tried.request?.body);
       if (tried.answer?.status === 401 && !isRenewed && isRepeatable && refused(login as Login)) {
         isRenewed = true;
         continue;

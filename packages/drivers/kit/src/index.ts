@@ -56,4 +56,4 @@ export * from "./sliver-machine.ts";
 export * from "./tags.ts";
 export * from "./templates.ts";
 export * from "./transfer.ts";
-export type * from "./wire.ts";
+export * from "./wire.ts";

@@ -5,7 +5,7 @@ export interface HttpRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** A stream is read once, so such a request is never repeated. */
-  readonly body?: string | AsyncIterable<Uint8Array>;
+  readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>;
   readonly signal: AbortSignal;
 }
 
@@ -33,3 +33,8 @@ export interface Wire {
 
 /** What a call sends, once the login is known. */
 export type Unsent = Omit<HttpRequest, "signal">;
+
+/** Whether a body can be read only once. */
+export function isStream(body: HttpRequest["body"]): body is AsyncIterable<Uint8Array> {
+  return typeof body === "object" && Symbol.asyncIterator in body;
+}

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { Agent, type Dispatcher, ProxyAgent, request, Socks5ProxyAgent } from "undici";
-import type { HttpRequest, Wire } from "../wire.ts";
+import { type HttpRequest, isStream, type Wire } from "../wire.ts";
 
 /** Time for TCP and TLS, milliseconds. Without it a server that drops packets would use up the whole time of an attempt. */
 const CONNECT_MS = 15_000;
@@ -61,7 +61,7 @@ export function wireOf(tls: TlsOptions, proxyFor: (url: string) => string | null
       method,
       headers: { ...headers },
       signal,
-      ...(body === undefined ? {} : { body: typeof body === "string" ? body : Readable.from(body) }),
+      ...(body !== undefined && { body: isStream(body) ? Readable.from(body) : body }),
     });
   };
   return {

@@ -1,4 +1,4 @@
-import type { HttpAnswer, HttpRequest } from "@nodeyard/driver";
+import { type HttpAnswer, type HttpRequest, isStream } from "@nodeyard/driver";
 import type { Sender } from "../../src/credentials.ts";
 import { type Exchange, keyOf, parsed, questionOf, type Recording } from "./exchange.ts";
 
@@ -39,6 +39,7 @@ export class Player {
 export async function sentOf({ body }: HttpRequest): Promise<unknown> {
   if (body === undefined) return null;
   if (typeof body === "string") return parsed(body);
+  if (!isStream(body)) return { bytes: body.byteLength };
   let bytes = 0;
   for await (const part of body) bytes += part.byteLength;
   return { bytes };

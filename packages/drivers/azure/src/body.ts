@@ -8,7 +8,7 @@ import {
   machineMetadata,
   type Tag,
 } from "@nodeyard/driver";
-import type { AzureLabelOwn, AzurePoolOwn } from "../config.ts";
+import type { AzureLabelOwn, AzurePoolOwn } from "./config.ts";
 
 /** Resolved settings of a launch. */
 export interface Resolved {

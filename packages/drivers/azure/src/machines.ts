@@ -11,12 +11,12 @@ import {
   NodeMachines,
 } from "@nodeyard/driver";
 import type { Clock } from "@nodeyard/runtime";
-import { type AddressedVm, type AzureAccount, isUp } from "../account.ts";
-import type { AzureLabelOwn, AzureProviderConfig } from "../config.ts";
-import { kindOfFault } from "../errors.ts";
-import { type AzureResource, keyOf } from "../resources.ts";
-import { amountsOf } from "../sizes.ts";
+import { type AddressedVm, type AzureAccount, isUp } from "./account.ts";
 import { nameOf, vmBody } from "./body.ts";
+import type { AzureLabelOwn, AzureProviderConfig } from "./config.ts";
+import { kindOf } from "./errors.ts";
+import { type AzureResource, keyOf } from "./resources.ts";
+import { amountsOf } from "./sizes.ts";
 
 /** Handles of a provider. */
 export interface Parts {
@@ -51,7 +51,7 @@ function machinesOf({ account, clock, closed }: Parts): NodeMachines<AddressedVm
       const status = seen?.properties.instanceView?.statuses?.find(({ code = "" }) => failed.test(code));
       const [, code = ""] = failed.exec(status?.code ?? "") ?? [];
       const why = status?.message ?? "no reason is given";
-      return new DriverError(kindOfFault(code, why, 0), `${place}: machine ${name} failed: ${why} (${code})`);
+      return new DriverError(kindOf(code, why), `${place}: machine ${name} failed: ${why} (${code})`);
     },
     delete: (name, signal) => arm.delete(account.path("virtualMachines", name), signal),
     isLeaving: ({ properties }) => properties.provisioningState === "Deleting",

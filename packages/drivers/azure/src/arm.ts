@@ -1,12 +1,17 @@
+import { createHash } from "node:crypto";
 import {
   type Account,
   type ApiCall,
+  ApiError,
   type Clock,
-  deadline,
+  CloudConfigError,
+  callText,
   type HttpAnswer,
   HttpCalls,
   type HttpRequest,
-  keepSecret,
+  NoAnswer,
+  noAnswer,
+  OddAnswer,
   type Random,
   RateLimiter,
   RenewedValue,
@@ -16,7 +21,7 @@ import {
   type Unsent,
   type Wire,
 } from "@nodeyard/driver";
-import { ArmError, faultIn, faultOf, LoginError, NoAnswer, OddAnswer } from "./errors.ts";
+import { failed, faultIn, isMissing, jsonOf } from "./errors.ts";
 import { type Around, type Identity, identityOf, tokenRequest } from "./identity.ts";
 
 /** Versions of the API by service and type of resource. */
@@ -59,8 +64,8 @@ type Query = Readonly<Record<string, string>>;
 
 /**
  * The resource manager of one subscription. Paths are ids, or begin below the subscription
- * ("/resourceGroups/..."). Rejects with ArmError, NoAnswer,
- * OddAnswer, LoginError, or the signal's reason.
+ * ("/resourceGroups/..."). Rejects with ApiError, NoAnswer,
+ * OddAnswer, CloudConfigError, or the signal's reason.
  */
 export class Arm implements Account {
   /** Of changes. Azure counts them apart from reads. */
@@ -68,7 +73,7 @@ export class Arm implements Account {
   readonly #reads: RateLimiter;
   readonly #options: ArmOptions;
   readonly #tokens: RenewedValue<Token>;
-  readonly #calls: Readonly<Record<"reads" | "writes", HttpCalls<Token>>>;
+  readonly #calls: Readonly<Record<"reads" | "writes" | "pages", HttpCalls<Token>>>;
 
   constructor(options: ArmOptions) {
     const { clock, random, wire } = options;
@@ -79,27 +84,27 @@ export class Arm implements Account {
       clock,
       load: (signal) => this.#logIn(signal),
       endOf: ({ end }) => end,
+      secretsOf: ({ text }) => [text],
       loadMs: LOGIN_MS,
-      late: () => new LoginError(`no token within ${LOGIN_MS} ms`),
+      late: () => new NoAnswer(`no token within ${LOGIN_MS} ms`),
     });
     const callsAt = (limiter: RateLimiter) =>
       new HttpCalls<Token>({
         ...{ clock, limiter },
         send: (request) => wire.send(request),
-        login: () => this.#tokens.get(),
-        refused: (token) => {
-          if (token === this.#tokens.last) this.#tokens.refused();
-          return true;
-        },
-        noAnswer: (_, request, cause) => new NoAnswer(request, cause),
-        again: (failed) => {
-          if (failed.request === undefined) return null;
-          const { retryMs, overloaded } = safeRetry(failed, clock.now(), random);
+        login: (signal) => this.#tokens.get(signal),
+        refused: (token) => this.#tokens.replace(token),
+        fault: faultIn,
+        again: (tried) => {
+          if (tried.request === undefined) return null;
+          const { retryMs, overloaded } = safeRetry(tried, clock.now(), random);
           if (overloaded) limiter.refused(retryMs ?? 0);
           return retryMs;
         },
       });
-    this.#calls = { reads: callsAt(this.#reads), writes: callsAt(this.writes) };
+    // Azure counts writes to a disk by the disk.
+    const pages = callsAt(new RateLimiter({ clock, intervalMs: 0 }));
+    this.#calls = { reads: callsAt(this.#reads), writes: callsAt(this.writes), pages };
   }
 
   /** Least time between two writes, milliseconds. */
@@ -109,7 +114,7 @@ export class Arm implements Account {
   }
 
   async close(): Promise<void> {
-    this.#tokens.close(new LoginError("the subscription is not used any more"));
+    this.#tokens.close(new NoAnswer("the subscription is not used any more"));
     await this.#options.wire.close();
   }
 
@@ -155,6 +160,32 @@ export class Arm implements Account {
     }
   }
 
+  /** Deletes a resource, and waits for its end. One that is missing is no error. */
+  async gone(path: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.whole("DELETE", path, undefined, signal);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+
+  /** Writes pages of a disk. `url`: with a signature, so that no token is sent. */
+  async putPages(
+    url: string,
+    { start, bytes }: { readonly start: number; readonly bytes: Uint8Array },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const headers = {
+      ...{ "x-ms-blob-type": "PageBlob", "x-ms-page-write": "Update", "x-ms-version": "2019-12-12" },
+      range: `bytes=${start}-${start + bytes.byteLength - 1}`,
+      "content-length": String(bytes.byteLength),
+      "content-md5": createHash("md5").update(bytes).digest("base64"),
+    };
+    const request = () => ({ method: "PUT" as const, url: `${url}&comp=page`, headers, body: bytes });
+    const { observe } = this.#options;
+    await this.#calls.pages.call({ operation: "blob.PUT.pages", request, signal, observe }, () => {});
+  }
+
   /** A request whose operation is followed to its end. Resolves to what it returns; undefined when that is nothing. */
   async whole<T>(
     method: "PUT" | "POST" | "DELETE",
@@ -168,8 +199,7 @@ export class Arm implements Account {
     while (at !== undefined) {
       // Of both headers the first one has a body with the state; at the other one, 202 means that it goes on.
       const { status: state, error, properties } = bodyOf(answer);
-      if (state === "Failed" || state === "Canceled")
-        throw new ArmError(`${method} ${path} ${state}`, 0, faultOf(error));
+      if (state === "Failed" || state === "Canceled") throw failed(`${method} ${path}`, error);
       const done = state === "Succeeded" || (status === undefined && answer.status !== 202);
       if (done) return (properties as { output?: T } | undefined)?.output;
       await sleep(this.#options.clock, retryAfter(answer, this.#options.clock.now()) ?? POLL_MS, signal);
@@ -198,9 +228,8 @@ export class Arm implements Account {
     const kind = method === "GET" ? "reads" : "writes";
     const { observe } = this.#options;
     const call = { operation: operationOf(method, path), request, signal, first, observe };
-    return this.#calls[kind].call(call, (answer, sent) => {
+    return this.#calls[kind].call(call, (answer) => {
       if (isNearlyUsedUp(answer)) (kind === "reads" ? this.#reads : this.writes).refused(0);
-      if (answer.status >= 400) throw ArmError.of(sent, answer);
       return answer;
     });
   }
@@ -209,18 +238,17 @@ export class Arm implements Account {
     const { wire, clock, around, authPath } = this.#options;
     const identity = identityOf(authPath, around);
     const request = tokenRequest(identity, around);
-    using limit = deadline(clock, LOGIN_MS, () => new LoginError("no token in time"), signal);
     let answer: HttpAnswer;
     try {
-      answer = await wire.send({ ...request, signal: limit.signal });
+      answer = await wire.send({ ...request, signal });
     } catch (error) {
-      throw new NoAnswer(request, error);
+      throw noAnswer(callText(request), error);
     }
-    const { access_token: text, expires_in, expires_on, error_description: why } = bodyOf(answer);
-    if (answer.status >= 500 || answer.status === 429) throw ArmError.of(request, answer);
+    if (answer.status >= 500 || answer.status === 429)
+      throw new ApiError(callText(request), answer, faultIn(answer));
+    const { access_token: text, expires_in, expires_on } = bodyOf(answer);
     if (answer.status !== 200 || typeof text !== "string")
-      throw new LoginError(`no token: ${why ?? faultIn(answer.text).message}`);
-    keepSecret(text);
+      throw new CloudConfigError(`no token: ${faultIn(answer).text ?? answer.status}; check the credentials`);
     const seconds = Number(expires_in);
     const end = seconds > 0 ? clock.now() + seconds * 1_000 : Number(expires_on) * 1_000;
     return { text, identity, end };
@@ -255,23 +283,10 @@ function isNearlyUsedUp({ headers }: HttpAnswer): boolean {
   );
 }
 
-function isMissing(error: unknown): boolean {
-  // A group that is missing is a mistake of the configuration.
-  return error instanceof ArmError && error.status === 404 && error.fault !== "ResourceGroupNotFound";
-}
-
 function bodyOf({ text }: HttpAnswer): Json {
   try {
     return (JSON.parse(text) ?? {}) as Json;
   } catch {
     return {};
-  }
-}
-
-function jsonOf<T>(answer: HttpAnswer): T {
-  try {
-    return JSON.parse(answer.text) as T;
-  } catch (error) {
-    throw new OddAnswer(`Azure answered ${answer.status} with something that is no JSON`, { cause: error });
   }
 }

@@ -1,5 +1,4 @@
-import { keepSecret, messageOf } from "@nodeyard/driver";
-import { LoginError } from "./errors.ts";
+import { CloudConfigError, keepSecret, messageOf } from "@nodeyard/driver";
 
 /** Where credentials are read. */
 export interface Around {
@@ -31,7 +30,7 @@ const CLOUDS: Readonly<Record<string, string>> = {
 
 /**
  * The identity in the file that `az ad sp create-for-rbac --sdk-auth` writes; what it lacks is taken from the variables that Azure's SDKs
- * read. Throws LoginError.
+ * read. Throws CloudConfigError.
  */
 export function identityOf(path: string | null, { env, read }: Around): Identity {
   const place = path ?? env.AZURE_AUTH_LOCATION ?? null;
@@ -42,7 +41,7 @@ export function identityOf(path: string | null, { env, read }: Around): Identity
   };
   const subscription = of("subscriptionId", "AZURE_SUBSCRIPTION_ID");
   if (subscription === null)
-    throw new LoginError(
+    throw new CloudConfigError(
       `there is no subscription; add subscriptionId to ${place ?? "the file of auth-path"}, or set AZURE_SUBSCRIPTION_ID`,
     );
   const login = of("activeDirectoryEndpointUrl", "AZURE_AUTHORITY_HOST") ?? "login.microsoftonline.com";
@@ -50,14 +49,14 @@ export function identityOf(path: string | null, { env, read }: Around): Identity
   const host = URL.parse(authority)?.host ?? "";
   const resourceManager = of("resourceManagerEndpointUrl") ?? CLOUDS[host];
   if (resourceManager === undefined)
-    throw new LoginError(
+    throw new CloudConfigError(
       `${host} is no login of a cloud that is known; add resourceManagerEndpointUrl to the file`,
     );
   const secret = of("clientSecret", "AZURE_CLIENT_SECRET");
   const tokenFile = of("federatedTokenFile", "AZURE_FEDERATED_TOKEN_FILE");
   const [tenant, client] = [of("tenantId", "AZURE_TENANT_ID"), of("clientId", "AZURE_CLIENT_ID")];
   if ((secret !== null || tokenFile !== null) && (tenant === null || client === null))
-    throw new LoginError("there is a credential without tenantId or clientId; add them");
+    throw new CloudConfigError("there is a credential without tenantId or clientId; add them");
   keepSecret(secret, "configured");
   return {
     ...{ subscription, tenant, client, secret, tokenFile },
@@ -66,7 +65,7 @@ export function identityOf(path: string | null, { env, read }: Around): Identity
   };
 }
 
-/** How a token is asked for. Throws LoginError when the file of a federated token cannot be read. */
+/** How a token is asked for. Throws CloudConfigError when the file of a federated token cannot be read. */
 export function tokenRequest(
   { authority, resourceManager, tenant, client, secret, tokenFile }: Identity,
   { env, read }: Around,
@@ -115,9 +114,9 @@ function textOf(path: string, read: Around["read"]): string {
   try {
     text = read(path);
   } catch (error) {
-    throw new LoginError(`${path} cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new CloudConfigError(`${path} cannot be read: ${messageOf(error)}`, { cause: error });
   }
-  if (text === undefined) throw new LoginError(`there is no file ${path}`);
+  if (text === undefined) throw new CloudConfigError(`there is no file ${path}`);
   return text;
 }
 
@@ -130,5 +129,5 @@ function parsed(path: string, read: Around["read"]): Readonly<Record<string, unk
   } catch {
     // The parser's error quotes the file, which has a secret.
   }
-  throw new LoginError(`${path} is no JSON of credentials`);
+  throw new CloudConfigError(`${path} is no JSON of credentials`);
 }

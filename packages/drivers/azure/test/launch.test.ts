@@ -1,0 +1,285 @@
+import { DriverError, runSteps, type UploadOrder } from "@nodeyard/driver";
+import { describe, expect, it, test } from "vitest";
+import { HERE, LOCATION, SUBSCRIPTION, TENANT } from "../../../../testing/azure/index.ts";
+import { AUTH, AzureRig, compile, INSTALLATION, vhd } from "./rig.ts";
+
+const { signal } = new AbortController();
+const IMAGE_ID = `/subscriptions/${SUBSCRIPTION}/resourceGroups/g/providers/Microsoft.Compute/images/i`;
+const bodyOf = (rig: AzureRig, call: string) =>
+  // biome-ignore lint/suspicious/noExplicitAny: a body of the API
+  rig.azure.calls.find((one) => one.call === call)?.body as any;
+const kindOf = async (work: Promise<unknown>) => {
+  const error = await work.then(
+    () => "no error",
+    (thrown: unknown) => thrown,
+  );
+  return error instanceof DriverError ? `${error.kind}: ${error.message}` : error;
+};
+
+// docs/contract/checks.md, "Azure".
+describe("a launch", () => {
+  it("26: is one request with data in base64, Nodepool's names, and parts that go with the machine", async () => {
+    const rig = new AzureRig();
+    const label = {
+      ...{ "custom-data": "#cloud-config\n", "user-data": "hello", "volume-size": 64 },
+      ...{ tags: { team: "ci" }, "dynamic-tags": { tenant: "{request.tenant_name}", odd: "{request.none}" } },
+    };
+    const config = compile({ small: label }, { pool: { "public-ipv6": true } });
+    const provider = await rig.open(config);
+    const order = rig.order(config, "small", 42, { az: "1" });
+    const machine = await rig.create(provider, order);
+    expect(machine).toMatchObject({ cloud: "Azure", region: LOCATION, az: "1", hostname: "np0000000042" });
+    expect(machine.interfaceIp).toBe(machine.publicIpv4);
+    // 30: what the size has, and not zeros.
+    expect(machine.resources).toMatchObject({ cores: 2, ram: 8192, instances: 1 });
+    const { properties, tags, zones } = bodyOf(rig, "PUT virtualMachines");
+    expect(zones).toEqual(["1"]);
+    expect(tags).toMatchObject({ team: "ci", tenant: "tenant-1", nodepool_node_id: "0000000042" });
+    expect(properties.osProfile.customData).toBe(Buffer.from("#cloud-config\n").toString("base64"));
+    expect(properties.userData).toBe(Buffer.from("hello").toString("base64"));
+    expect(properties.storageProfile.osDisk).toEqual({
+      ...{ createOption: "FromImage", deleteOption: "Delete", diskSizeGB: 64 },
+    });
+    const [nic] = properties.networkProfile.networkInterfaceConfigurations;
+    expect([nic.name, nic.tags, nic.properties.deleteOption]).toEqual(["np0000000042-nic", tags, "Delete"]);
+    const [v4, v6] = nic.properties.ipConfigurations;
+    expect([v4.name, v6.name]).toEqual(["np0000000042-v4-config", "np0000000042-v6-config"]);
+    const { publicIPAddressConfiguration: ip } = v6.properties;
+    expect([ip.name, ip.properties.deleteOption]).toEqual(["np0000000042-v6-ip", "Delete"]);
+    expect(ip.properties.publicIPAddressVersion).toBe("IPv6");
+    await rig.remove(provider, order);
+    expect(rig.azure.world.in("nodes").map(({ type }) => type)).toEqual(["Microsoft.Network/subnets"]);
+  });
+
+  it("27: takes the last of the images that fit, and images of galleries", async () => {
+    const rig = new AzureRig();
+    for (const name of ["ci-1", "ci-3", "ci-2"])
+      rig.azure.world.make("nodes", "images", name, {
+        ...{ location: LOCATION, tags: { os: "debian" }, properties: { provisioningState: "Succeeded" } },
+      });
+    rig.azure.world.make("nodes", "images", "ci-9", {
+      tags: {},
+      properties: { provisioningState: "Succeeded" },
+    });
+    const image = (name: string, source: object) => ({ name, username: "u", key: "k", ...source });
+    const gallery = { "gallery-name": "g", name: "i" };
+    const images = [
+      image("filtered", { "image-filter": { tags: { os: "debian" } } }),
+      image("community", { "community-gallery-image": gallery }),
+      image("shared", { "shared-gallery-image": { ...gallery, version: "1.0.0" } }),
+    ];
+    const labels = Object.fromEntries(images.map(({ name }) => [name, { "cloud-image": name }]));
+    const config = compile(labels, { provider: { "cloud-images": images } });
+    const provider = await rig.open(config);
+    for (const [at, { name }] of images.entries())
+      await rig.create(provider, rig.order(config, name, at + 1));
+    const used = rig.azure.calls
+      .filter(({ call }) => call === "PUT virtualMachines")
+      // biome-ignore lint/suspicious/noExplicitAny: a body of the API
+      .map(({ body }) => (body as any).properties.storageProfile.imageReference);
+    expect(used).toEqual([
+      { id: rig.azure.world.find("nodes", "images", "ci-3")!.id },
+      { communityGalleryImageId: "/CommunityGalleries/g/Images/i" },
+      { sharedGalleryImageId: "/SharedGalleries/g/Images/i/Versions/1.0.0" },
+    ]);
+  });
+
+  it("28: has the password of the file, or one that nobody learns", async () => {
+    const rig = new AzureRig();
+    const image = (name: string, how: object) => ({
+      name,
+      username: "u",
+      "image-id": IMAGE_ID,
+      ...how,
+    });
+    rig.azure.world.make("nodes", "images", "i", { properties: {} }, IMAGE_ID);
+    const images = [
+      image("given", { password: "Given-Password-1", "generate-password": true }),
+      image("made", { "generate-password": true }),
+    ];
+    const labels = { given: { "cloud-image": "given" }, made: { "cloud-image": "made" } };
+    const config = compile(labels, { provider: { "cloud-images": images } });
+    const provider = await rig.open(config);
+    await rig.create(provider, rig.order(config, "given", 1));
+    await rig.create(provider, rig.order(config, "made", 2));
+    const [given, made] = rig.azure.calls
+      .filter(({ call }) => call === "PUT virtualMachines")
+      // biome-ignore lint/suspicious/noExplicitAny: a body of the API
+      .map(({ body }) => (body as any).properties.osProfile.adminPassword);
+    expect(given).toBe("Given-Password-1");
+    expect(made).toHaveLength(64);
+  });
+});
+
+describe("errors of Azure", () => {
+  it.each([
+    [{ capacity: [{ most: 0 }] }, "capacity: .*AllocationFailed"],
+    [{ capacity: [{ most: 0, late: true }] }, "capacity: .*failed: Allocation failed.*AllocationFailed"],
+    [{ others: { standardDSv5Family: 200 } }, "quota: .*standardDSv5Family quota"],
+    [{ failure: { code: "OSProvisioningTimedOut", message: "no agent" } }, "timeout: .*no agent"],
+    [{ restrictions: [{ size: "Standard_D2s_v5" }] }, "configuration: .*NotAvailableForSubscription"],
+    [
+      { faults: [{ call: "PUT virtualMachines", status: 403, code: "AuthorizationFailed" }] },
+      "access: .*role",
+    ],
+    [
+      { faults: [{ call: "PUT virtualMachines", status: 400, code: "RequestDisallowedByPolicy" }] },
+      "configuration: ",
+    ],
+  ])("%j is %s", async (settings, said) => {
+    const rig = new AzureRig(settings);
+    const config = compile();
+    const provider = await rig.open(config);
+    const order = rig.order(config, "small", 1);
+    expect(await kindOf(rig.create(provider, order))).toMatch(new RegExp(said));
+    // A machine that has failed costs, so it goes.
+    await rig.remove(provider, order);
+    expect(rig.azure.world.all("virtualMachines")).toEqual([]);
+  });
+
+  it("a zone without room is no other's, and one that never has the size is not tried", async () => {
+    const rig = new AzureRig({
+      capacity: [{ zone: "1", most: 0 }],
+      restrictions: [{ size: "Standard_D2s_v5", zone: "3" }],
+    });
+    const config = compile();
+    const provider = await rig.open(config);
+    const in1 = rig.order(config, "small", 1, { az: "1" });
+    expect(await rig.drive(provider.offers!.zones!.list(config.pools[0]!, signal))).toEqual(["1", "2"]);
+    expect(await kindOf(rig.create(provider, in1))).toMatch(/^capacity: .*ZonalAllocationFailed/);
+    expect(await kindOf(rig.create(provider, { ...in1, az: "3" }))).toMatch(/^unsupported: /);
+    expect(await rig.create(provider, { ...in1, az: "2" })).toMatchObject({ az: "2" });
+  });
+
+  it("too many calls, and answers that are lost, make no second machine", async () => {
+    const rig = new AzureRig({ buckets: { writes: [2, 1] }, bootMs: 5_000 });
+    const config = compile();
+    const provider = await rig.open(config);
+    rig.azure.set({ faults: [{ call: "PUT virtualMachines", how: "drop-answer", times: 3 }] });
+    const orders = Array.from({ length: 8 }, (_, at) => rig.order(config, "small", at + 1));
+    await rig.drive(Promise.all(orders.map((order) => rig.create(provider, order))));
+    expect(rig.azure.world.all("virtualMachines")).toHaveLength(8);
+    expect(rig.azure.calls.filter(({ status }) => status === 429).length).toBeLessThan(2 * orders.length);
+  });
+});
+
+it("quotas are those of the labels' families and market, less what others use", async () => {
+  const rig = new AzureRig({
+    others: { standardDSv5Family: 50, cores: 60 },
+    quotas: { standardBsFamily: 0 },
+  });
+  const config = compile({ small: {}, cheap: { "use-spot": true, "spot-max-price": 0.05 } });
+  const provider = await rig.open(config);
+  await rig.create(provider, rig.order(config, "small", 1));
+  const cheap = rig.order(config, "cheap", 2);
+  await rig.create(provider, cheap);
+  await rig.clock.advance(60_000);
+  const limits = { instances: 25_000, "regional-vcpus": 290, standardDSv5Family: 150, lowPriorityCores: 100 };
+  expect(await rig.drive(provider.quota(signal))).toEqual(limits);
+  const need = await rig.drive(provider.need(cheap.label, signal));
+  expect(need).toEqual({ instances: 1, cores: 2, ram: 8192, lowPriorityCores: 2 });
+  const { properties } = rig.azure.calls.filter(({ call }) => call === "PUT virtualMachines")[1]!.body as {
+    properties: unknown;
+  };
+  expect(properties).toMatchObject({
+    ...{ priority: "Spot", evictionPolicy: "Delete", billingProfile: { maxPrice: 0.05 } },
+  });
+  expect(provider.offers!.types!.of(cheap.label)).toBe("Standard_D2s_v5, spot");
+});
+
+it("parts that outlive their machine are leaks, also the disk, which has no tag", async () => {
+  const rig = new AzureRig();
+  const config = compile();
+  const provider = await rig.open(config);
+  await rig.create(provider, rig.order(config, "small", 1));
+  const { world } = rig.azure;
+  const [vm] = world.all("virtualMachines");
+  const types = async () =>
+    (await rig.drive(provider.list(signal))).map(({ type, tag }) => [type, tag?.nodeId]);
+  expect(await types()).toEqual([["instance", "0000000001"]]);
+  // The interface keeps its address until it goes itself.
+  world.delete(vm!, 0);
+  for (const one of world.in("nodes")) {
+    delete one.properties.virtualMachine;
+    if (one.type.endsWith("/disks"))
+      Object.assign(one, { managedBy: undefined }).properties.diskState = "Unattached";
+  }
+  expect(await types()).toEqual([
+    ["nic", "0000000001"],
+    ["pip", undefined],
+    ["disk", "0000000001"],
+  ]);
+});
+
+describe("a login", () => {
+  const opened = (rig: AzureRig, provider: object = {}) => rig.open(compile({ small: {} }, { provider }));
+  const host = { AZURE_SUBSCRIPTION_ID: SUBSCRIPTION, AZURE_AUTHORITY_HOST: HERE };
+
+  it.each([
+    ["a federated token", { clientId: "c", tenantId: TENANT, federatedTokenFile: "/token" }, {}],
+    ["the metadata service", {}, { AZURE_POD_IDENTITY_AUTHORITY_HOST: HERE }],
+    ["App Service", {}, { IDENTITY_ENDPOINT: `${HERE}/msi/token`, IDENTITY_HEADER: "header-1" }],
+  ])("by %s", async (_, file, env) => {
+    const rig = new AzureRig();
+    rig.files.set("/token", "eyJ.federated.token\n");
+    const { clientId, clientSecret, tenantId, ...around } = AUTH;
+    rig.files.set("/auth.json", `\uFEFF${JSON.stringify({ ...around, ...file })}`);
+    Object.assign(rig.env, env);
+    expect(await kindOf(opened(rig))).toBe("no error");
+  });
+
+  it.each([
+    [{ ...AUTH, clientSecret: "wrong-secret" }, {}, "access: .*AADSTS7000215"],
+    [{ ...AUTH, subscriptionId: "" }, {}, "access: .*AZURE_SUBSCRIPTION_ID"],
+    [{ ...AUTH, tenantId: undefined }, {}, "access: .*tenantId"],
+    [{}, host, "access: .*resourceManagerEndpointUrl"],
+  ])("with %j and %j is refused", async (file, env, said) => {
+    const rig = new AzureRig();
+    rig.files.set("/auth.json", JSON.stringify(file));
+    Object.assign(rig.env, env);
+    expect(await kindOf(opened(rig))).toMatch(new RegExp(said));
+  });
+
+  it.each([
+    [{ "resource-group": "none" }, "ResourceGroupNotFound"],
+    [{ network: "none" }, "there is no subnet"],
+  ])("to %j does not open", async (keys, said) => {
+    expect(await kindOf(opened(new AzureRig(), keys))).toMatch(new RegExp(`^configuration: .*${said}`));
+  });
+});
+
+test("29: an upload writes the pages with data only, goes on after a crash, and a page that fails fails it", async () => {
+  const rig = new AzureRig({ operationMs: 4_000 });
+  const data = vhd(9);
+  rig.images.set("/image.vhd", data);
+  const config = compile({ small: {} }, { provider: { diskimages: [{ name: "conformance" }] } });
+  const provider = await rig.open(config);
+  const store = provider.offers!.images!;
+  const tag = { installation: INSTALLATION, provider: config.name, image: "conformance", buildId: "b1" };
+  const order = (uploadId: string): UploadOrder => ({
+    ...{ tag: { ...tag, uploadId }, name: "conformance-1", file: "/image.vhd", format: "vhd" },
+    ...{ size: data.byteLength, sha256: "", md5: "", metadata: { os: "linux", extra: "tag" }, own: {} },
+    progress() {},
+  });
+  const how = { clock: rig.clock, signal, externalId: null, save: async () => {} };
+  const upload = (id: string) =>
+    rig.drive(runSteps((context) => store.upload(order(id), context), { ...how, externalId: null }));
+  const name = String(await upload("0000000001"));
+  const image = rig.azure.world.find("nodes", "images", name)!;
+  expect(image.tags).toMatchObject({ os: "linux", extra: "tag", nodepool_upload_id: "0000000001" });
+  expect(image.properties.storageProfile.zoneResilient).toBe(true);
+  const { sha256, bytes } = rig.azure.blobs.inspect(image)!;
+  expect(sha256).toBe((await import("node:crypto")).createHash("sha256").update(data).digest("hex"));
+  // The first MiB, two pages in the middle, and the footer.
+  expect(bytes).toBe((1 << 20) + 1_024 + 512);
+  const calls = rig.azure.calls.map(({ call }) => call).filter((call) => !call.startsWith("GET"));
+  expect(calls.filter((call) => call !== "PUT pages")).toEqual([
+    ...["PUT disks", "POST disks/beginGetAccess", "POST disks/endGetAccess", "PUT images", "DELETE disks"],
+  ]);
+  await rig.clock.advance(10_000);
+  await rig.drive(provider.list(signal));
+  expect(rig.azure.world.all("disks")).toEqual([]);
+  rig.azure.set({ faults: [{ call: "PUT pages", status: 400, code: "Md5Mismatch" }] });
+  expect(await kindOf(upload("0000000002"))).toMatch(/Md5Mismatch/);
+  expect(rig.azure.world.all("images")).toHaveLength(1);
+});
