@@ -110,6 +110,19 @@ export function wasRefused(error: unknown, ...why: readonly (number | string)[])
   );
 }
 
+/** The answer of a call; undefined: it was refused with one of these, by default because the object does not exist. */
+export async function unlessRefused<T>(
+  call: Promise<T>,
+  ...why: readonly (number | string)[]
+): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (wasRefused(error, ...(why.length === 0 ? [404] : why))) return undefined;
+    throw error;
+  }
+}
+
 /** A cloud could not be reached, or the connection broke before the answer. A call may have taken effect. */
 export class NoAnswer extends errorClass("cloud.no_answer") {}
 

@@ -3,7 +3,7 @@ import { DriverError } from "./errors.ts";
 import { CALL_MS, type Steps, savingAfter } from "./machine-steps.ts";
 import type { ImageStore, UploadOrder } from "./offers.ts";
 import type { StepContext } from "./run-steps.ts";
-import type { ExternalId, ImageTag } from "./tags.ts";
+import { type ExternalId, type ImageTag, imageTagOf, sameImage } from "./tags.ts";
 
 /** Pause between two reads of an image that the cloud still processes, milliseconds. */
 const POLL_MS = 2_000;
@@ -19,7 +19,9 @@ export interface ImageWork<I> {
   /** Milliseconds for sending a file, and for the cloud's work on it afterwards. */
   readonly uploadMs: number;
   readonly idOf: (image: I) => string;
-  /** Images that carry the whole tag, in any state. */
+  /** The metadata of an image, which hold its tag. */
+  readonly metadataOf: (image: I) => Readonly<Record<string, unknown>>;
+  /** Images that may carry the tag, in any state; the kit compares all of it, as clouds search by a part or ignore a filter. */
   find(tag: ImageTag, signal: AbortSignal): Promise<readonly I[]>;
   /** Reads one; undefined: it is gone. */
   read(id: string, signal: AbortSignal): Promise<I | undefined>;
@@ -51,10 +53,16 @@ export interface ImageWork<I> {
 export function imageSteps<I>(work: ImageWork<I>): ImageStore {
   const { clock, formats, uploadMs, idOf } = work;
 
+  const own = async (tag: ImageTag, signal: AbortSignal) =>
+    (await work.find(tag, signal)).filter((image) => {
+      const found = imageTagOf(work.metadataOf(image));
+      return found !== null && sameImage(found, tag);
+    });
+
   async function* upload(order: UploadOrder, { signal, externalId }: StepContext): Steps<ExternalId> {
     yield { step: "find", deadlineMs: CALL_MS };
     let kept: I | undefined;
-    for (const one of await work.find(order.tag, signal)) {
+    for (const one of await own(order.tag, signal)) {
       if (kept === undefined && USABLE.includes(work.stateOf(one, order, false))) kept = one;
       else await work.delete(idOf(one), signal);
     }
@@ -97,7 +105,7 @@ export function imageSteps<I>(work: ImageWork<I>): ImageStore {
   async function* remove(tag: ImageTag, { signal }: StepContext): Steps<void> {
     yield { step: "find", deadlineMs: CALL_MS };
     // More than one may exist after a lost answer.
-    for (const image of await work.find(tag, signal)) {
+    for (const image of await own(tag, signal)) {
       yield { step: "delete", deadlineMs: CALL_MS };
       await work.delete(idOf(image), signal);
     }

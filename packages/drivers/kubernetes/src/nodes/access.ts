@@ -1,4 +1,4 @@
-import { type Clock, DriverError, type Random, sleep, wasRefused } from "@nodeyard/driver";
+import { type Clock, DriverError, type Random, sleep, unlessRefused, wasRefused } from "@nodeyard/driver";
 import { defined } from "@nodeyard/runtime";
 import type { Connection } from "../client/index.ts";
 
@@ -212,10 +212,6 @@ export class JobAccess {
 
   /** Creates an object under a name that only this driver uses. One that exists was created by an earlier attempt and is not changed. */
   async #make(path: string, body: object, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#connection.post({ path, body, signal });
-    } catch (error) {
-      if (!wasRefused(error, "AlreadyExists")) throw error;
-    }
+    await unlessRefused(this.#connection.post({ path, body, signal }), "AlreadyExists");
   }
 }

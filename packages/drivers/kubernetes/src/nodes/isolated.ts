@@ -9,6 +9,7 @@ import {
   type StepContext,
   sameNode,
   type Tag,
+  unlessRefused,
   wasRefused,
 } from "@nodeyard/driver";
 import type { KubeObject, Pod } from "../client/index.ts";
@@ -211,18 +212,8 @@ async function claimPod(
 }
 
 /** The pod of a node; undefined when there is none. */
-async function podOf(
-  site: Site,
-  namespace: string,
-  name: string,
-  signal: AbortSignal,
-): Promise<Pod | undefined> {
-  try {
-    return await readPod(site, namespace, name, signal);
-  } catch (error) {
-    if (wasRefused(error, 404)) return undefined;
-    throw error;
-  }
+function podOf(site: Site, namespace: string, name: string, signal: AbortSignal): Promise<Pod | undefined> {
+  return unlessRefused(readPod(site, namespace, name, signal));
 }
 
 function readPod(site: Site, namespace: string, name: string, signal: AbortSignal): Promise<Pod> {

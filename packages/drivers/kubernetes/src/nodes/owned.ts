@@ -7,6 +7,7 @@ import {
   type Step,
   sameNode,
   type Tag,
+  unlessRefused,
   wasRefused,
 } from "@nodeyard/driver";
 import {
@@ -192,12 +193,8 @@ export class Owned<T extends KubeObject> {
   async #delete({ metadata: { name, uid } }: T, signal: AbortSignal): Promise<void> {
     const { connection, path } = this.#in;
     const body = { propagationPolicy: "Background", preconditions: { uid } };
-    try {
-      await connection.delete({ path: `${path}/${name}`, body, signal });
-    } catch (error) {
-      // 409: the name belongs to another object now, or the deletion has begun already. `#gone` waits for the right one.
-      if (!wasRefused(error, 404, 409)) throw error;
-    }
+    // 409: the name belongs to another object now, or the deletion has begun already. `#gone` waits for the right one.
+    await unlessRefused(connection.delete({ path: `${path}/${name}`, body, signal }), 404, 409);
   }
 
   /**

@@ -5,6 +5,7 @@ import {
   messageOf,
   type PoolConfig,
   type Resources,
+  unlessRefused,
   wasRefused,
 } from "@nodeyard/driver";
 import { amountsOf, quotaAmounts } from "../amounts.ts";
@@ -137,13 +138,12 @@ export class Projects {
   /** Begins to look at a project. Rejects when it is missing or cannot be read (`isClosed`), or is not known to be. */
   async #enter(project: string, signal: AbortSignal): Promise<void> {
     const { cluster, access } = this.#site;
-    try {
-      await cluster.connection.get({ path: `/api/v1/namespaces/${project}`, signal });
-    } catch (error) {
-      if (!wasRefused(error, 403, 404)) throw error;
+    const read = cluster.connection.get({ path: `/api/v1/namespaces/${project}`, signal });
+    await unlessRefused(read, 403).catch((error: unknown) => {
       // A credential that may list pods everywhere gets an empty list of a project that does not exist.
-      if (error.status === 404) throw new DriverError("configuration", `there is no project ${project}`);
-    }
+      if (wasRefused(error, 404)) throw new DriverError("configuration", `there is no project ${project}`);
+      throw error;
+    });
     await this.pods(project, signal);
     this.#closed.delete(project);
     const refusal = await access.refusal(project, signal);
@@ -166,12 +166,8 @@ export class Projects {
     signal: AbortSignal,
   ): Promise<readonly T[]> {
     const path = `/api/v1/namespaces/${project}/${what}`;
-    try {
-      return (await this.#site.cluster.connection.get<List<T>>({ path, signal })).items;
-    } catch (error) {
-      if (wasRefused(error, 403)) return [];
-      throw error;
-    }
+    const listed = this.#site.cluster.connection.get<List<T>>({ path, signal });
+    return (await unlessRefused(listed, 403))?.items ?? [];
   }
 }
 

@@ -5,7 +5,7 @@ import {
   type HttpRequest,
   OddAnswer,
   SharedValue,
-  wasRefused,
+  unlessRefused,
 } from "@nodeyard/driver";
 import { type Clock, defined } from "@nodeyard/runtime";
 import { z } from "zod";
@@ -120,21 +120,12 @@ export class Service {
     call: ServiceCall = {},
     statuses: readonly number[] = [404],
   ): Promise<z.infer<S> | undefined> {
-    try {
-      return await this.json(schema, method, path, signal, call);
-    } catch (error) {
-      if (wasRefused(error, ...statuses)) return undefined;
-      throw error;
-    }
+    return unlessRefused(this.json(schema, method, path, signal, call), ...statuses);
   }
 
   /** Deletes an object. An object that does not exist is no error. */
   async gone(path: string, signal: AbortSignal): Promise<void> {
-    try {
-      await this.send("DELETE", path, signal);
-    } catch (error) {
-      if (!wasRefused(error, 404)) throw error;
-    }
+    await unlessRefused(this.send("DELETE", path, signal));
   }
 
   /**

@@ -1,11 +1,8 @@
 import {
   type ImageStore,
-  type ImageTag,
   imageMetadata,
   imageSteps,
-  imageTagOf,
   type OpenFile,
-  sameImage,
   streamed,
   type UploadOrder,
 } from "@nodeyard/driver";
@@ -27,7 +24,11 @@ export function glanceStore({ glance, cloud, clock, openFile, uploadMs }: StoreP
   return imageSteps<Image>({
     ...{ clock, uploadMs, formats: [cloud.imageFormat] },
     idOf: ({ id }) => id,
-    find: (tag, signal) => imagesOf(glance, tag, signal),
+    metadataOf: (image) => image,
+    find(tag, signal) {
+      const { nodepool_build_id = "", nodepool_upload_id = "" } = imageMetadata(tag);
+      return glance.own({ nodepool_build_id, nodepool_upload_id }, signal);
+    },
     read: (id, signal) => glance.get(id, signal),
     stateOf,
     create: async (order, signal) => (await glance.create(imageBody(cloud, order), signal)).id,
@@ -49,19 +50,6 @@ function stateOf(image: Image, { file, md5, sha256, size }: UploadOrder, isSent:
     return image.os_hash_value === sha256 ? "ready" : `has another checksum than ${file} has`;
   if (image.checksum == null || image.checksum === md5) return "ready";
   return `has another checksum than ${file} has (md5 ${image.checksum}, not ${md5})`;
-}
-
-/** Filters by two properties of the tag, then compares the whole tag: glance would ignore an unknown filter and return all images. */
-async function imagesOf(glance: Images, tag: ImageTag, signal: AbortSignal): Promise<readonly Image[]> {
-  const { nodepool_build_id, nodepool_upload_id } = imageMetadata(tag);
-  const listed = await glance.own(
-    { nodepool_build_id: nodepool_build_id!, nodepool_upload_id: nodepool_upload_id! },
-    signal,
-  );
-  return listed.filter((image) => {
-    const own = imageTagOf(image);
-    return own !== null && sameImage(own, tag);
-  });
 }
 
 /** The body of `POST /v2/images`. Later entries win: the tag over the image's metadata, and that over the vendor's properties. */

@@ -1,0 +1,1 @@
+export { meadowDriver } from "./edge/host.ts";

@@ -1,0 +1,187 @@
+import {
+  type Cloud,
+  CloudConfigError,
+  type DriverContext,
+  DriverError,
+  errorMap,
+  imageMetadata,
+  imageSteps,
+  imageTagOf,
+  type LabelConfig,
+  ListWatch,
+  machineMetadata,
+  messageOf,
+  NodeMachines,
+  type OpenFile,
+  pieces,
+  SharedValue,
+  sameNode,
+  streamed,
+  tagKey,
+  tagOf,
+  unlessRefused,
+  type Wire,
+} from "@nodeyard/driver";
+import { MeadowApi, type Thing } from "./api.ts";
+import type { MeadowLabelOwn, MeadowProviderConfig } from "./config.ts";
+
+/** What the driver uses of its host; tests provide their own. */
+export interface MeadowHost {
+  connect(): Wire;
+  readonly readFile: (path: string) => string;
+  readonly openFile: OpenFile;
+}
+
+export const mapError = errorMap([
+  { kind: "quota", codes: ["quota"] },
+  { kind: "capacity", codes: ["full"] },
+  { kind: "access", statuses: [401], remedy: "check the file of token-file" },
+]);
+
+const CALL_MS = 60_000;
+/** Bytes of an image in one call. */
+const PIECE = 1 << 20;
+
+/** What the cloud says of itself. */
+export function meadow(
+  { name, own: { endpoint, tokenFile, uploadMs } }: MeadowProviderConfig,
+  context: DriverContext,
+  { connect, readFile, openFile }: MeadowHost,
+  closed: AbortSignal,
+): Cloud<Thing> {
+  const { clock, log } = context;
+  const wire = connect();
+  const readToken = () => {
+    try {
+      return readFile(tokenFile);
+    } catch (error) {
+      throw new CloudConfigError(`token-file cannot be read: ${messageOf(error)}`, { cause: error });
+    }
+  };
+  const api = new MeadowApi(endpoint, wire, readToken, context);
+  const watch = new ListWatch<Thing>({
+    ...{ clock, what: "list of machines", isGone: () => false, idOf: ({ id }) => id },
+    list: (signal) => api.list("machines", signal),
+    onFailure: (error) => log.warn({ provider: name, error: messageOf(error) }, "cannot list the machines"),
+  });
+  const sizes = new SharedValue({
+    ...{ clock, what: "list of sizes", freshMs: 300_000, staleMs: 600_000 },
+    load: (signal) => api.list<{ name: string; cores: number; ram: number }>("sizes", signal),
+  });
+  const sizeOf = async (label: LabelConfig, signal: AbortSignal) => {
+    const { size, minRam } = label.own as MeadowLabelOwn;
+    const all = await sizes.get(signal);
+    const found = all.find((one) => one.ram >= minRam && (size === null || one.name === size));
+    if (found === undefined) throw new DriverError("configuration", `label ${label.name}: no size fits`);
+    return found;
+  };
+
+  return {
+    machines: new NodeMachines<Thing>({
+      ...{ clock, watch, closed, what: "machine", createMs: 2 * CALL_MS },
+      idOf: ({ id }) => id,
+      idIn: (id) => (typeof id === "string" ? id : undefined),
+      metadataOf: ({ labels }) => labels,
+      isUp: ({ state }) => state === "running",
+      hasFailed: ({ state }) => state === "failed",
+      failure: ({ id }, place) => new DriverError("transient", `${place}: machine ${id} failed`),
+      isLeaving: ({ state }) => state === "stopping",
+      delete: (id, signal) => api.delete(`/machines/${id}`, signal),
+      read: (id, signal) => unlessRefused(api.call("GET", `/machines/${id}`, signal)),
+    }),
+    async make({ tag, label, hostname, az, imageExternalId }, _, signal) {
+      const { name: size } = await sizeOf(label, signal);
+      const image = imageExternalId ?? (label.own as MeadowLabelOwn).cloudImage;
+      // The token makes a call whose answer was lost return the same machine.
+      const order = {
+        name: hostname,
+        size,
+        zone: az,
+        image,
+        labels: machineMetadata(tag),
+        token: tagKey(tag),
+      };
+      return async (until) => (await api.call("POST", "/machines", until, order)).id;
+    },
+    async *expose({ tag, label }, { id: machine }, signal) {
+      if (!(label.own as MeadowLabelOwn).address) return null;
+      yield { step: "address", deadlineMs: CALL_MS };
+      const order = { machine, labels: machineMetadata(tag), token: tagKey(tag) };
+      return (await api.call("POST", "/addresses", signal, order)).host;
+    },
+    async describe({ hostname }, { host, port, zone }, { externalId, address }) {
+      return {
+        externalId,
+        interfaceIp: address ?? host,
+        hostname,
+        az: zone,
+        connection: { type: "raw", port },
+      };
+    },
+    async *last(tag, { signal }) {
+      yield { step: "address", deadlineMs: CALL_MS };
+      for (const { id, labels } of await api.list("addresses", signal))
+        if (sameNode(tagOf(labels), tag)) await api.delete(`/addresses/${id}`, signal);
+    },
+    parts: {
+      address: {
+        list: async (signal) =>
+          (await api.list("addresses", signal)).map(({ id, machine, labels }) => {
+            return { id, on: [machine], tag: tagOf(labels), resources: { addresses: 1 } };
+          }),
+        delete: (id, signal) => api.delete(`/addresses/${id}`, signal),
+      },
+      image: {
+        list: async (signal) =>
+          (await api.list("images", signal)).map(({ id, labels }) => {
+            return { id, tag: null, imageTag: imageTagOf(labels) };
+          }),
+        delete: (id, signal) => api.delete(`/images/${id}`, signal),
+      },
+    },
+    async amounts(_, signal) {
+      const all = new Map((await sizes.get(signal)).map((size) => [size.name, size]));
+      return ({ size }) => ({ instances: 1, cores: all.get(size)?.cores ?? 0, ram: all.get(size)?.ram ?? 0 });
+    },
+    quota: (signal) => api.call<Record<string, number>>("GET", "/quota", signal),
+    async need(label: LabelConfig<MeadowLabelOwn>, signal) {
+      const { cores, ram } = await sizeOf(label, signal);
+      return { instances: 1, cores, ram, ...(label.own.address && { addresses: 1 }) };
+    },
+    console: async (id, signal) =>
+      (await unlessRefused(api.call<{ text: string }>("GET", `/machines/${id}/console`, signal)))?.text ??
+      null,
+    offers: {
+      zones: { list: (_, signal) => api.list<string>("zones", signal) },
+      images: imageSteps<Thing>({
+        ...{ clock, uploadMs, formats: ["raw"] },
+        idOf: ({ id }) => id,
+        metadataOf: ({ labels }) => labels,
+        find: (_, signal) => api.list("images", signal),
+        read: (id, signal) => unlessRefused(api.call("GET", `/images/${id}`, signal)),
+        stateOf: ({ state, sha256 }, { file, sha256: wanted }) =>
+          state === "ready" && sha256 !== wanted ? `has another checksum than ${file} has` : state,
+        async create({ name, size, tag, metadata }, signal) {
+          const order = { name, size, labels: { ...metadata, ...imageMetadata(tag) } };
+          return (await api.call("POST", "/images", signal, order)).id;
+        },
+        async *send(id, order, from, signal) {
+          for await (const { index, bytes } of pieces(streamed(openFile, order), PIECE)) {
+            if (index < from) continue;
+            const data = Buffer.from(bytes).toString("base64");
+            await api.call("PUT", `/images/${id}/data`, signal, { at: index * PIECE, data });
+            yield index + 1;
+          }
+        },
+        delete: (id, signal) => api.delete(`/images/${id}`, signal),
+      }),
+    },
+    place: () => ({ cloud: new URL(endpoint).host }),
+    check: async (signal) => void (await sizes.get(signal)),
+    async close() {
+      watch.close();
+      sizes.close();
+      await wire.close();
+    },
+  };
+}
