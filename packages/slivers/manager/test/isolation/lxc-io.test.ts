@@ -51,11 +51,6 @@ describe.skipIf(whyNot() !== undefined)("what a sliver writes to its disk", () =
     attack.kill();
   });
 
-  test("the pool's file is written directly: a flush of one waits for nothing that others have in the machine's cache", async () => {
-    const { number } = (await real.machine().pool.device())!;
-    expect(readFileSync(`/sys/dev/block/${number}/loop/dio`, "utf8").trim()).toBe("1");
-  });
-
   test("operations are limited, and who has no more weight than others has the usual one, both changed while it runs", async () => {
     const { signal } = new AbortController();
     const backEnd = real.backEnd("account");

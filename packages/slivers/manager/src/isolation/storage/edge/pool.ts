@@ -56,10 +56,7 @@ export class Pool {
     if (info.uid !== 0 || (info.mode & 0o077) !== 0) await run(["chmod", "700", this.folder], { signal });
     // Not the usual scheduler of a loop device, which serves who asks most.
     const device = await this.device();
-    if (device !== undefined) {
-      await schedule(device.number, "bfq");
-      await this.#writeDirectly(signal);
-    }
+    if (device !== undefined) await schedule(device.number, "bfq");
     await run(["btrfs", "quota", "enable", this.folder], { signal });
     const groups = await this.quotaFolder();
     if (groups !== undefined)
@@ -142,15 +139,6 @@ export class Pool {
   /** All subvolumes of the pool's file system. */
   async subvolumes(signal: AbortSignal): Promise<ListedSubvolume[]> {
     return readSubvolumes(await run(["btrfs", "subvolume", "list", "-u", "-q", this.folder], { signal }));
-  }
-
-  /**
-   * Keeps the file's content out of the machine's cache, where the pool's own file system has it already: each flush, of whichever sliver, would
-   * wait for all that the others have written to it. A file system that writes nothing directly (tmpfs) stays as it is.
-   */
-  async #writeDirectly(signal: AbortSignal): Promise<void> {
-    const source = await this.#source();
-    await run(["losetup", "--direct-io=on", source!], { signal }).catch(() => signal.throwIfAborted());
   }
 
   async #makeFile(file: string, signal: AbortSignal): Promise<void> {
