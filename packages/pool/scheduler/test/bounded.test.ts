@@ -40,22 +40,6 @@ describe("a request for an image that no registered builder makes", () => {
     expect(fixture.request(id(2))).toMatchObject([{ type: "decline", request: id(2) }]);
   });
 
-  test("waits while builders are busy with any image, and ten minutes more", () => {
-    const fixture = fixtureWithBuilder();
-    const other = (building: number) =>
-      fixture.tell({
-        type: "image",
-        image: "other",
-        after: facts({ builds: { building, ready: 0, failed: 0 } }),
-      });
-    other(1);
-    fixture.request(id(1));
-    expect(fixture.wait(10 * MINUTE)).toEqual([]);
-    expect(fixture.wait(10 * MINUTE)).toEqual([]);
-    other(0);
-    expect(fixture.wait(10 * MINUTE)).toMatchObject([{ type: "decline", request: id(1) }]);
-  });
-
   test("waits on while it is tried and fails", () => {
     const fixture = fixtureWithBuilder();
     fixture.tell({
@@ -66,19 +50,6 @@ describe("a request for an image that no registered builder makes", () => {
     fixture.request(id(1));
     for (let count = 0; count < 12; count++) expect(fixture.wait(10 * MINUTE)).toEqual([]);
     expect(fixture.code(id(1))).toBe("image.waits");
-  });
-
-  test("is declined as well when it is built but not uploaded to the provider", () => {
-    const fixture = fixtureWithBuilder();
-    fixture.tell({
-      type: "image",
-      image: "noble",
-      after: facts({ builds: { building: 0, ready: 1, failed: 0 } }),
-    });
-    fixture.request(id(1));
-    expect(fixture.wait(10 * MINUTE)).toMatchObject([
-      { type: "decline", reason: expect.stringContaining("no registered builder uploads it") },
-    ]);
   });
 
   test("another builder, or the image, gives new requests new hope", () => {

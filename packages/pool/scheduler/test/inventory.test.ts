@@ -49,22 +49,6 @@ describe("hosts are kept for the first in line", () => {
     expect(free(1)).toEqual([id(1)]);
   });
 
-  test("a newcomer for other hosts is not held up", () => {
-    const { free, ask } = busyLab([["board"], ["board"], ["phone"]]);
-    ask(id(1), "board", "board");
-    free(0);
-    free(2);
-    expect(ask(id(2), "phone")).toEqual([id(2)]);
-  });
-
-  test("an earlier request takes hosts that are kept for a later one, which keeps its place in line", () => {
-    const { fixture, free, ask } = busyLab([["board"], ["board"]]);
-    ask(id(1), "board", "board");
-    free(0);
-    expect(ask(id(2, 100), "board")).toEqual([id(2, 100)]);
-    expect(explain(fixture.state, id(1))).toMatchObject({ facts: { place: 1, kept: 0 } });
-  });
-
   test("two who want two each never wait for each other: the later one gives up what the first can use", () => {
     const { fixture, free, ask } = busyLab([
       ["a", "b"],
@@ -155,14 +139,6 @@ describe("nothing is kept for a request that wants more hosts than there are", (
     expect([hosts.enoughFor(first!), hosts.enoughFor(second!)]).toEqual([true, true]);
     hosts.forget(first!);
     expect(hosts.lapse(hosts.remove(host(1))!)).toEqual([second]);
-  });
-
-  test("one host with two labels is not two hosts", () => {
-    const { fixture, free, ask } = busyLab([["a", "b"]]);
-    ask(id(1), "a", "b");
-    expect(fixture.code(id(1))).toBe("nodes.too-few");
-    ask(id(2), "b");
-    expect(free(0)).toEqual([id(2)]);
   });
 });
 

@@ -54,12 +54,6 @@ describe("a plan", () => {
       return action.nodes.map((node) => "launch" in node && node.permitted);
     });
 
-  test("permits the launch of a label that works", () => {
-    const world = new World();
-    world.works();
-    expect(permits(world)).toEqual([true]);
-  });
-
   test("of a label that has not worked here leaves it to the order of the nodes", () => {
     expect(permits(new World())).toEqual([false]);
   });
@@ -176,16 +170,5 @@ describe("a launch of an offering that is closed", () => {
     expect(world.wants(3, { request: `100-${id(1)}` })).toEqual(["3 begins"]);
     world.tell({ type: "failures", key });
     expect(world.wants(2)).toEqual(["2 begins"]);
-  });
-
-  test("by the request whose try has failed is refused as well", () => {
-    const world = new World();
-    world.works();
-    closed(world);
-    world.wait(60_000);
-    expect(world.wants(1)).toEqual(["1 begins, as a probe"]);
-    const pause = { why: "failures" as const, opens: 2, until: 120_000 };
-    world.tell({ type: "failures", key, after: { tally: { ...newTally(), row: 6 }, pause } });
-    expect(world.wants(1, { again: true })).toEqual([expect.stringContaining("1 refused")]);
   });
 });

@@ -23,11 +23,6 @@ describe("nodes that are done with", () => {
     expect(fixture.tell({ type: "complete", complete: true })).toMatchObject([{ type: "delete" }]);
   });
 
-  test("nodes of providers that are not ours are left alone", () => {
-    const fixture = new SchedulerFixture(policy([pool()]));
-    expect(fixture.node("0000000001", { state: "used", provider: "theirs" })).toEqual([]);
-  });
-
   test("a failed deletion is tried again after its pause", () => {
     const fixture = new SchedulerFixture(policy([pool()]));
     fixture.node("0000000001", { state: "used" });
@@ -171,16 +166,6 @@ describe("nodes of requests that are gone", () => {
       // What is being gathered for it here is not taken away from it.
       expect(fixture.node("0000000001", allocated)).toEqual([]);
     }
-  });
-
-  test("a locked one is its user's: nothing happens before it is unlocked", () => {
-    const fixture = new SchedulerFixture(policy([pool()]));
-    fixture.request("100-0000000001", { state: "fulfilled" });
-    fixture.node("0000000001", { allocated_to: "100-0000000001" }, ["executor"]);
-    expect(fixture.gone("request", "100-0000000001")).toEqual([]);
-    expect(fixture.node("0000000001", { state: "used", allocated_to: "100-0000000001" })).toMatchObject([
-      { type: "delete" },
-    ]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { labelKey, offeringKey } from "@nodeyard/model";
+import { offeringKey } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
 import { explain, type Failures, newTally } from "../src/index.ts";
 import { node, policy, pool, request, SchedulerFixture } from "./world.ts";
@@ -17,9 +17,6 @@ function failing({
     prober,
   };
 }
-
-/** As many failed as its budget has: there is room for one more a minute later. */
-const spent: Failures = { tally: { ...failing().tally, spent: { level: 60, at: 0 } } };
 
 const asks = (fixture: SchedulerFixture, ...ids: string[]) =>
   fixture.tell(...ids.map((id) => ({ type: "request", id, after: request(id) }) as const));
@@ -56,31 +53,6 @@ describe("an offering that fails", () => {
       "100-2 cloud/main",
       "100-3 cloud/main",
     ]);
-  });
-
-  test("fails again: the next try is the next request's that waits, at the new time", () => {
-    const fixture = new SchedulerFixture(policy([pool()]));
-    fixture.tell({ type: "failures", key: small, after: failing() });
-    asks(fixture, "100-1", "100-2");
-    fixture.now = 60_000;
-    fixture.tell({ type: "tick" });
-    fixture.tell({ type: "failures", key: small, after: failing({ until: 120_000 }) });
-    fixture.tell({ type: "handled", request: "100-1", retryMs: 10 });
-    fixture.now = 119_000;
-    expect(accepted(fixture.tell({ type: "tick" }))).toEqual([]);
-    fixture.now = 120_000;
-    expect(accepted(fixture.tell({ type: "tick" }))).toHaveLength(1);
-  });
-
-  test("does not lose its waiters when the one that was woken goes away", () => {
-    const fixture = new SchedulerFixture(policy([pool()]));
-    fixture.tell({ type: "failures", key: small, after: failing() });
-    asks(fixture, "100-1", "100-2");
-    fixture.tell({ type: "request", id: "100-1" });
-    fixture.now = 60_000;
-    const first = accepted(fixture.tell({ type: "tick" }));
-    fixture.now = 66_000;
-    expect([...first, ...accepted(fixture.tell({ type: "tick" }))]).toEqual(["100-2 cloud/main"]);
   });
 
   test("while a request of another launcher tries the offering, none of this launcher does", () => {
@@ -133,45 +105,5 @@ describe("an offering that fails", () => {
       .tell({ type: "handled", request: "100-1" })
       .flatMap((action) => (action.type === "decline" ? [action.request] : []));
     expect(declined.sort()).toEqual(["100-1", "100-2", "100-3"]);
-  });
-
-  test("in every zone: a waiting request goes on in the first zone that opens", () => {
-    const fixture = new SchedulerFixture(policy([pool({ zones: ["az1", "az2"] })]));
-    const [az1 = "", az2 = ""] = ["az1", "az2"].map((az) =>
-      offeringKey({ provider: "cloud", az, type: "small" }),
-    );
-    fixture.tell({ type: "failures", key: az1, after: failing({ prober: "100-9" }) });
-    fixture.tell({ type: "failures", key: az2, after: failing() });
-    expect(accepted(asks(fixture, "100-1", "100-2"))).toEqual([]);
-    expect(accepted(fixture.tell({ type: "failures", key: az2 }))).toEqual([
-      "100-1 cloud/main",
-      "100-2 cloud/main",
-    ]);
-  });
-
-  test("leaves other labels alone", () => {
-    const fixture = new SchedulerFixture(policy([pool()]));
-    fixture.tell({ type: "failures", key: small, after: failing() });
-    const after = request("100-2", { node_types: ["large"] });
-    asks(fixture, "100-1");
-    expect(accepted(fixture.tell({ type: "request", id: "100-2", after }))).toEqual(["100-2 cloud/main"]);
-  });
-});
-
-describe("a label whose budget is spent", () => {
-  const key = labelKey("small");
-
-  test("is launched in no place, and one request tries when there is room again", () => {
-    const fixture = new SchedulerFixture(policy([pool(), pool({ provider: "other", priority: 200 })]));
-    fixture.tell({ type: "failures", key, after: spent });
-    expect(accepted(asks(fixture, "100-1", "100-2"))).toEqual([]);
-    expect(explain(fixture.state, "100-1")).toMatchObject({ code: "offering.budget", nextTry: 60_000 });
-    const large = request("100-3", { node_types: ["large"] });
-    expect(accepted(fixture.tell({ type: "request", id: "100-3", after: large }))).toHaveLength(1);
-    fixture.now = 60_000;
-    expect(accepted(fixture.tell({ type: "tick" }))).toHaveLength(1);
-    fixture.now = 70_000;
-    expect(accepted(fixture.tell({ type: "tick" }))).toEqual([]);
-    expect(accepted(fixture.tell({ type: "failures", key }))).toHaveLength(1);
   });
 });

@@ -91,18 +91,4 @@ describe("a cloud whose API fails", () => {
       facts: { quota_read_at: 1_000, limit: 1, used: 1 },
     });
   });
-
-  test("it is named, with since when and why, and never called quota", () => {
-    const failing = { since: 7_000, error: "503 from the cloud" };
-    expect(fixture({ failing }).state.requests.of(id(1))?.verdict).toMatchObject({
-      code: "provider.failing",
-      facts: { failing_since: 7_000, error: "503 from the cloud", quota_read_at: 1_000 },
-    });
-  });
-
-  test("it delays no request that needs no reading", () => {
-    const failing = { since: 7_000, error: "503 from the cloud" };
-    const made = fixture({ failing });
-    expect(made.node("0000000002")[0]).toMatchObject({ type: "accept", request: id(1) });
-  });
 });

@@ -130,13 +130,6 @@ describe("images", () => {
     ]);
   });
 
-  test("a ready node needs none; one that comes free serves who waits for the image", () => {
-    const fixture = new SchedulerFixture(policy([booting]));
-    fixture.tell(image(facts({ builds: { building: 1, ready: 0, failed: 0 } })));
-    fixture.request(id(1));
-    expect(accepted(fixture.node(nodeId(1)))).toEqual([id(1)]);
-  });
-
   test("stock is not asked for before it can boot", () => {
     const labels = new Map([["small", { name: "small", minReady: 1, maxReadyAgeMs: 1e9 }]]);
     const fixture = new SchedulerFixture(policy([booting], { labels }));
@@ -361,16 +354,6 @@ describe("pools that go first", () => {
       labels: new Set(["small"]),
     });
     const fixture = new SchedulerFixture(policy([pool(), lab]));
-    expect(accepted(fixture.request(id(1)))).toEqual([id(1)]);
-  });
-
-  test("one whose max-concurrency is 0 neither", () => {
-    const off = pool({ provider: "off", priority: 50 });
-    const providers = new Map([
-      ["off", { name: "off", maxConcurrency: 0, quota: {} }],
-      ["cloud", { name: "cloud", maxConcurrency: Number.POSITIVE_INFINITY, quota: {} }],
-    ]);
-    const fixture = new SchedulerFixture(policy([off, pool()], { providers }));
     expect(accepted(fixture.request(id(1)))).toEqual([id(1)]);
   });
 });

@@ -49,35 +49,9 @@ describe("nodes of a nodeset", () => {
     const [second] = fixture.request("100-0000000002", { node_types: ["small", "small"] });
     expect(second).toMatchObject({ nodes: [{ reuse: "0000000001" }, { launch: { instances: 1 } }] });
   });
-
-  test("one idle node is promised to one request only", () => {
-    const fixture = new SchedulerFixture(policy([pool()]));
-    fixture.node("0000000001");
-    const actions = fixture.tell(
-      { type: "request", id: "100-0000000001", after: undefined },
-      ...["100-0000000002", "100-0000000003"].map((id) => ({
-        type: "request" as const,
-        id,
-        after: requestEntry(id),
-      })),
-    );
-    const reused = actions.flatMap((action) =>
-      action.type === "accept" ? action.nodes.flatMap((n) => ("reuse" in n ? [n.reuse] : [])) : [],
-    );
-    expect(reused).toEqual(["0000000001"]);
-  });
 });
 
 describe("declining", () => {
-  test("a label that no pool offers is declined by every pool of this launcher in one write", () => {
-    const fixture = new SchedulerFixture(policy([pool(), pool({ name: "second" })]));
-    const [action] = fixture.request("100-0000000001", { node_types: ["nothing"] });
-    expect(action).toMatchObject({
-      type: "decline",
-      pools: ["launcher-cloud/main", "launcher-cloud/second"],
-    });
-  });
-
   test("while another launcher's pool can serve it, ours wait; when that pool is gone for the grace, ours decline", () => {
     const fixture = new SchedulerFixture(policy([pool()]), [
       componentOf(pool()),
@@ -138,18 +112,6 @@ describe("declining", () => {
 });
 
 describe("other pools first", () => {
-  test("a preferred provider that can serve goes first; when it has declined, anyone may", () => {
-    const ours = pool();
-    const theirs = component("them", { providerName: "p2" });
-    const fixture = new SchedulerFixture(policy([ours]), [componentOf(ours), theirs]);
-    expect(fixture.request("100-0000000001", { provider: "p2" })).toEqual([]);
-    expect(fixture.code("100-0000000001")).toBe("yield.provider");
-    expect(
-      accepted(fixture.request("100-0000000001", { provider: "p2", declined_by: ["launcher-them"] })),
-    ).toEqual(["100-0000000001"]);
-    expect(accepted(fixture.request("100-0000000002", { provider: "nobody" }))).toEqual(["100-0000000002"]);
-  });
-
   test("a pool with a lower number goes first until it is paused (check 19)", () => {
     const ours = pool();
     const better = component("better", { priority: 50 });
@@ -160,13 +122,6 @@ describe("other pools first", () => {
     expect(accepted(fixture.tell({ type: "component", key: "better", after: paused }))).toEqual([
       "100-0000000001",
     ]);
-  });
-
-  test("max-concurrency 0: neither accepted nor declined", () => {
-    const providers = new Map([["cloud", { name: "cloud", maxConcurrency: 0, quota: {} }]]);
-    const fixture = new SchedulerFixture(policy([pool()], { providers }));
-    expect(fixture.request("100-0000000001")).toEqual([]);
-    expect(fixture.request("100-0000000002", { node_types: ["nothing"] })).toEqual([]);
   });
 });
 
@@ -217,18 +172,6 @@ describe("capacity", () => {
     expect(accepted(fixture.node("0000000002", { type: ["large"] }))).toEqual(["100-0000000003"]);
   });
 
-  test("max-concurrency bounds launches at once", () => {
-    const providers = new Map([["cloud", { name: "cloud", maxConcurrency: 1, quota: {} }]]);
-    const fixture = new SchedulerFixture(policy([pool()], { providers }));
-    expect(accepted(fixture.request("100-0000000001"))).toEqual(["100-0000000001"]);
-    fixture.request("100-0000000002");
-    expect(fixture.code("100-0000000002")).toBe("capacity.concurrency");
-    fixture.node("0000000001", { state: "building", allocated_to: "100-0000000001" }, ["c"]);
-    expect(
-      accepted(fixture.node("0000000001", { state: "ready", allocated_to: "100-0000000001" }, ["c"])),
-    ).toEqual(["100-0000000002"]);
-  });
-
   test("a tenant's limit delays its own requests, and no other tenant's (check 15)", () => {
     const fixture = new SchedulerFixture(
       policy([pool()], { tenantLimits: new Map([["t1", { instances: 2 }]]) }),
@@ -277,18 +220,6 @@ describe("the life of a handler", () => {
     fixture.request("100-0000000001");
     expect(fixture.tell({ type: "handled", request: "100-0000000001", retryMs: 500 })).toEqual([]);
     expect(fixture.code("100-0000000001")).toBe("retry.later");
-    expect(fixture.wait(499)).toEqual([]);
-    expect(accepted(fixture.wait(1))).toEqual(["100-0000000001"]);
-  });
-
-  test("one that another had locked is looked at when that one puts it back, without waiting for its retry", () => {
-    const fixture = new SchedulerFixture(policy([pool()]));
-    fixture.request("100-0000000001");
-    // The other's write is seen while this launcher still tries to get the lock.
-    fixture.request("100-0000000001", { state: "pending" });
-    expect(fixture.tell({ type: "handled", request: "100-0000000001", retryMs: 30_000 })).toEqual([]);
-    expect(accepted(fixture.request("100-0000000001"))).toEqual(["100-0000000001"]);
-    fixture.tell({ type: "handled", request: "100-0000000001", retryMs: 500 });
     expect(fixture.wait(499)).toEqual([]);
     expect(accepted(fixture.wait(1))).toEqual(["100-0000000001"]);
   });
@@ -363,15 +294,6 @@ describe("the life of a handler", () => {
     expect(fixture.code(next)).toBe("queue.starting");
     expect(accepted(fixture.gone("request", next))).toEqual([]);
     expect(accepted(fixture.tell({ type: "started", request: first }))).toEqual([last]);
-  });
-
-  test("at most maxStarting requests start at once; the next goes when one has started", () => {
-    const fixture = new SchedulerFixture(policy([pool()], { maxStarting: 1 }));
-    fixture.request("100-0000000001");
-    expect(fixture.request("100-0000000002")).toEqual([]);
-    expect(accepted(fixture.tell({ type: "started", request: "100-0000000001" }))).toEqual([
-      "100-0000000002",
-    ]);
   });
 
   test("a lost session gives everything up: reservations are freed, requests are looked at again", () => {
