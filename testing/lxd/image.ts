@@ -7,11 +7,31 @@ import { libraries, madeOnce, output } from "../qemu/index.ts";
 
 const INIT = fileURLToPath(new URL("./init.sh", import.meta.url));
 const PROGRAMS = ["/usr/sbin/dropbear", "/usr/bin/dropbearkey"];
-const FOLDERS = ["bin", "sbin", "dev", "etc", "proc", "sys", "root/.ssh", "run", "tmp", "var/run"];
+const FOLDERS = [
+  "bin",
+  "sbin",
+  "dev",
+  "etc",
+  "proc",
+  "sys",
+  "root/.ssh",
+  "home/debian/.ssh",
+  "run",
+  "tmp",
+  "var/run",
+];
 /** What busybox's DHCP client does with an address. */
 const DHCP = `#!/bin/sh
 case $1 in bound) ip addr add "$ip/$mask" dev "$interface"; ip route add default via "$router" ;; esac
 `;
+
+/** LXD fills in templates when it makes a container: here the user data for cloud-init. */
+const METADATA = `architecture: x86_64
+creation_date: 1
+templates:
+  /etc/user-data: { when: [create, copy], template: user-data }
+`;
+const TEMPLATE = '{{ config_get("cloud-init.user-data", "") }}';
 
 export interface LxdImage {
   /** The tree of files alone, as a builder makes it. */
@@ -28,7 +48,6 @@ export async function lxdImage(): Promise<LxdImage> {
   const folder = await madeOnce(`nodeyard-lxd-image-${key.digest("hex").slice(0, 16)}`, async (draft) => {
     const root = join(draft, "rootfs");
     for (const name of FOLDERS) await mkdir(join(root, name), { recursive: true });
-    await chmod(join(root, "root/.ssh"), 0o700);
     await copyFile("/usr/bin/busybox", join(root, "bin/busybox"));
     for (const name of (await output("busybox", ["--list"])).trim().split("\n"))
       if (name !== "busybox") await symlink("busybox", join(root, "bin", name));
@@ -42,11 +61,22 @@ export async function lxdImage(): Promise<LxdImage> {
     await copyFile(INIT, join(root, "sbin/init"));
     await writeFile(join(root, "etc/udhcpc"), DHCP);
     for (const script of ["sbin/init", "etc/udhcpc"]) await chmod(join(root, script), 0o755);
-    await writeFile(join(root, "etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n");
+    const users = ["root:x:0:0:root:/root:/bin/sh", "debian:x:0:0:debian:/home/debian:/bin/sh"];
+    await writeFile(join(root, "etc/passwd"), `${users.join("\n")}\n`);
     await writeFile(join(root, "etc/shells"), "/bin/sh\n");
-    await writeFile(join(draft, "metadata.yaml"), "architecture: x86_64\ncreation_date: 1\n");
+    await writeFile(join(draft, "metadata.yaml"), METADATA);
+    await mkdir(join(draft, "templates"));
+    await writeFile(join(draft, "templates/user-data"), TEMPLATE);
     await output("tar", ["-C", root, "-cf", join(draft, "rootfs.tar"), "."]);
-    await output("tar", ["-C", draft, "-cf", join(draft, "unified.tar"), "metadata.yaml", "rootfs"]);
+    await output("tar", [
+      "-C",
+      draft,
+      "-cf",
+      join(draft, "unified.tar"),
+      "metadata.yaml",
+      "templates",
+      "rootfs",
+    ]);
     await rm(root, { recursive: true });
   });
   return { rootfs: join(folder, "rootfs.tar"), unified: join(folder, "unified.tar") };

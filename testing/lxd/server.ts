@@ -36,8 +36,8 @@ export class LxdServer {
     this.#groups = groups;
   }
 
-  /** Starts a server with a pool for disks, a bridge, and the test image under the alias "tiny". */
-  static async start(): Promise<LxdServer> {
+  /** Starts a server with a pool for disks, a bridge, and the test image under the alias "tiny". `bare`: with none of it. */
+  static async start({ bare = false } = {}): Promise<LxdServer> {
     const folder = await mkdtemp(join(tmpdir(), "nodeyard-lxd-"));
     // Root of a container is a user of this host that has no rights in it.
     await chmod(folder, 0o711);
@@ -52,13 +52,19 @@ export class LxdServer {
     const server = new LxdServer(folder, `https://10.${128 + high}.${low}.2:8443`, child, groups);
     try {
       await server.#ready();
-      await server.#connect(pid, `10.${128 + high}.${low}`, `10.${192 + high}.${low}`);
-      await server.#furnish(`10.${192 + high}.${low}.1/24`);
+      await server.#connect(pid, `10.${128 + high}.${low}`);
+      if (!bare) await server.#furnish(`10.${192 + high}.${low}.1/24`);
       return server;
     } catch (error) {
       await server.stop();
       throw error;
     }
+  }
+
+  /** Id of the first process inside, as this host counts: setpriv has become unshare, whose child it is. */
+  get inside(): string {
+    const { pid } = this.#process;
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   }
 
   /** A call by the socket, as an administrator; waits for the operation that it may begin. */
@@ -71,15 +77,48 @@ export class LxdServer {
     return result;
   }
 
-  /** Makes the test image known in a project. */
-  async addImage(project: string): Promise<void> {
+  /** Makes it reachable over TLS. */
+  async listen(): Promise<void> {
+    await this.call("PATCH", "/1.0", { config: { "core.https_address": ":8443" } });
+  }
+
+  /** Makes the test image known in a project, and to everybody if it is `public`. */
+  async addImage(project: string, name = "tiny", isPublic = false): Promise<void> {
     const { unified } = await lxdImage();
     const { fingerprint } = await this.call(
       "POST",
       `/1.0/images?project=${project}`,
       await readFile(unified),
     );
-    await this.call("POST", `/1.0/images/aliases?project=${project}`, { name: "tiny", target: fingerprint });
+    await this.call("POST", `/1.0/images/aliases?project=${project}`, { name, target: fingerprint });
+    await this.call("PATCH", `/1.0/images/${fingerprint}?project=${project}`, { public: isPublic });
+  }
+
+  /** Links its network with another server's, and returns where that one listens for this one. */
+  async linkTo(other: LxdServer): Promise<string> {
+    const inside = (server: LxdServer, ...words: string[]) =>
+      output("nsenter", ["-t", server.inside, "-n", "ip", ...words]);
+    await inside(
+      this,
+      "link",
+      "add",
+      "other0",
+      "type",
+      "veth",
+      "peer",
+      "name",
+      "other0",
+      "netns",
+      other.inside,
+    );
+    for (const [server, address] of [
+      [this, "192.0.2.1/30"],
+      [other, "192.0.2.2/30"],
+    ] as const) {
+      await inside(server, "addr", "add", address, "dev", "other0");
+      await inside(server, "link", "set", "other0", "up");
+    }
+    return "https://192.0.2.2:8443";
   }
 
   async stop(): Promise<void> {
@@ -106,11 +145,17 @@ export class LxdServer {
     });
   }
 
-  /** Links the network namespace with this host's, by two addresses of `net`, beyond which is `bridged`. */
-  async #connect(parent: number, net: string, bridged: string): Promise<void> {
+  /** Makes the bridge reachable from this host. */
+  async route(): Promise<void> {
+    const { config } = await this.call("GET", "/1.0/networks/lxdbr0");
+    const [, net] = /^(.*)\.\d+\/24$/.exec((config as Record<string, string>)["ipv4.address"]!)!;
+    await output("ip", ["route", "add", `${net}.0/24`, "via", new URL(this.address).hostname]);
+  }
+
+  /** Links the network namespace with this host's, by two addresses of `net`. */
+  async #connect(parent: number, net: string): Promise<void> {
     const link = `ny${parent}`;
-    // setpriv has become unshare, whose child is the first process inside.
-    const inside = readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8").trim();
+    const inside = this.inside;
     const ip = (...words: string[]) => output("ip", words);
     await ip("link", "add", link, "type", "veth", "peer", "name", "host0", "netns", inside);
     await ip("addr", "add", `${net}.1/30`, "dev", link);
@@ -118,14 +163,14 @@ export class LxdServer {
     const there = ["-t", inside, "-n", "ip"];
     await output("nsenter", [...there, "addr", "add", `${net}.2/30`, "dev", "host0"]);
     await output("nsenter", [...there, "link", "set", "host0", "up"]);
-    await ip("route", "add", `${bridged}.0/24`, "via", `${net}.2`);
   }
 
   async #furnish(subnet: string): Promise<void> {
-    await this.call("PATCH", "/1.0", { config: { "core.https_address": ":8443" } });
+    await this.listen();
     await this.call("POST", "/1.0/storage-pools", { name: "default", driver: "dir" });
     const config = { "ipv4.address": subnet, "ipv4.nat": "false", "ipv6.address": "none" };
     await this.call("POST", "/1.0/networks", { name: "lxdbr0", type: "bridge", config });
+    await this.route();
     const root = { type: "disk", pool: "default", path: "/" };
     const eth0 = { type: "nic", network: "lxdbr0", name: "eth0" };
     await this.call("PUT", "/1.0/profiles/default", { devices: { root, eth0 } });

@@ -1,14 +1,25 @@
-import { type CreateOrder, type ExternalId, type Machine, type Provider, runSteps } from "@nodeyard/driver";
+import {
+  type CreateOrder,
+  type ExternalId,
+  type Machine,
+  type Provider,
+  type ProviderConfig,
+  runSteps,
+} from "@nodeyard/driver";
 import { systemClock } from "@nodeyard/runtime";
 import { contextOf, type QemuRig } from "./rig.ts";
+
+interface LaunchRig extends Pick<CreateOrder, "pool" | "label"> {
+  readonly config: Pick<ProviderConfig, "name">;
+}
 
 /** What a launcher does with a provider, one call at a time. */
 export class Launches {
   static readonly installation = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
-  readonly #rig: Pick<QemuRig, "config" | "pool" | "label">;
+  readonly #rig: LaunchRig;
   readonly provider: Provider;
 
-  constructor(rig: Pick<QemuRig, "config" | "pool" | "label">, provider: Provider) {
+  constructor(rig: LaunchRig, provider: Provider) {
     this.#rig = rig;
     this.provider = provider;
   }

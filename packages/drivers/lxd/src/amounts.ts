@@ -22,7 +22,7 @@ const LIMITS: Readonly<Record<string, readonly [name: string, unit: number]>> = 
   "limits.memory": ["ram", MIB],
 };
 /** Units of sizes; a number without one counts bytes. */
-const UNITS: Keys | Readonly<Record<string, number>> = {
+const UNITS: Resources = {
   ...{ "": 1, B: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 },
   ...{ KiB: 2 ** 10, MiB: MIB, GiB: GIB, TiB: 2 ** 40 },
 };
@@ -30,8 +30,7 @@ const UNITS: Keys | Readonly<Record<string, number>> = {
 /** Number of "64MiB", in bytes, or of "2". Undefined for a share of the host ("50%"), and without a value. */
 function numberOf(size: string | undefined): number | undefined {
   const [, digits, unit = ""] = /^(\d+)\s*([a-zA-Z]*)$/.exec(size ?? "") ?? [];
-  const factor = Number(UNITS[unit]);
-  return digits === undefined || Number.isNaN(factor) ? undefined : Number(digits) * factor;
+  return digits === undefined || UNITS[unit] === undefined ? undefined : Number(digits) * UNITS[unit];
 }
 
 /** Processors of a set such as "0-1,3", or of a number; undefined without a value. */

@@ -12,9 +12,8 @@ import { z } from "zod";
 
 /** The server refused a call, or an operation that it had accepted has failed. */
 export class LxdError extends NodeyardError {
-  /** The HTTP status, or that of the operation; the server says 500 and 400 for almost everything. */
+  /** Of HTTP, or of the operation; the server says 500 and 400 for almost everything. */
   readonly status: number;
-  /** What the server says. */
   readonly said: string;
 
   constructor(what: string, status: number, said: string) {
@@ -41,12 +40,10 @@ export interface LxdCall {
   readonly tryMs?: number;
 }
 
+const TEXT = z.string().default("");
 const ANSWER = z.object({
-  type: z.string(),
-  operation: z.string().optional(),
-  error: z.string().optional(),
+  ...{ type: z.string(), operation: TEXT, error: TEXT, metadata: z.unknown() },
   error_code: z.number().optional(),
-  metadata: z.unknown(),
 });
 const OPERATION = z.object({
   status_code: z.number(),
@@ -54,8 +51,9 @@ const OPERATION = z.object({
   metadata: z.record(z.string(), z.unknown()).nullish(),
 });
 
-/** An operation is asked for this long, seconds: the answer comes when it has ended. */
-const WAIT_S = "30";
+/** An operation is asked for this long, seconds: the answer comes when it has ended. All other calls but uploads are answered at once. */
+const WAIT_S = "20";
+const TRY_MS = 30_000;
 /** Status of an operation that has ended well. Lower ones run, higher ones have failed. */
 const SUCCESS = 200;
 
@@ -81,13 +79,12 @@ export class LxdClient {
     this.#options = options;
     this.#calls = new HttpCalls({
       ...{ clock, send, login: async () => null, refused: () => false },
-      noAnswer: ({ what }, _, cause) =>
-        cause instanceof LxdConfigError
-          ? cause
-          : new NoAnswer(`${what} got no answer from ${options.server}: ${messageOf(cause)}`, { cause }),
+      noAnswer({ what }, _, cause) {
+        if (cause instanceof LxdConfigError) return cause;
+        return new NoAnswer(`${what} got no answer from ${options.server}: ${messageOf(cause)}`, { cause });
+      },
       // LXD says 500 for what it refuses: only what is no answer of its own is repeated.
-      again: (failed) =>
-        failed.failure instanceof NoAnswer ? safeRetry(failed, clock.now(), random).retryMs : null,
+      again: (one) => (one.failure instanceof NoAnswer ? safeRetry(one, clock.now(), random).retryMs : null),
     });
   }
 
@@ -109,11 +106,12 @@ export class LxdClient {
     }
   }
 
-  /** A text that is no JSON, such as a console. */
-  text(path: string, signal: AbortSignal): Promise<string> {
-    return this.#call({ path }, signal, (answer, what) => {
-      if (answer.status >= 300) answered(answer, what);
-      return answer.text;
+  /** What a container wrote to its console; null: there is none, as of virtual machines. */
+  console(name: string, signal: AbortSignal): Promise<string | null> {
+    return this.#call({ path: `/instances/${name}/console` }, signal, ({ status, text }) => {
+      if (status < 300) return text;
+      // One that has written nothing yet has no file.
+      return /no such file/.test(text) ? "" : null;
     });
   }
 
@@ -127,7 +125,7 @@ export class LxdClient {
     already?: RegExp,
   ): Promise<Readonly<Record<string, unknown>>> {
     try {
-      const { type, operation = "" } = await this.#call(call, signal, answered);
+      const { type, operation } = await this.#call(call, signal, answered);
       return type === "async" ? await this.#end(`${call.method} ${call.path}`, operation, signal) : {};
     } catch (error) {
       if (error instanceof LxdError && already?.test(error.said)) return {};
@@ -147,7 +145,7 @@ export class LxdClient {
   }
 
   #call<T>(
-    { method = "GET", path, query, json, content, tryMs }: LxdCall,
+    { method = "GET", path, query, json, content, tryMs = TRY_MS }: LxdCall,
     signal: AbortSignal,
     read: (answer: HttpAnswer, what: string) => T,
   ): Promise<T> {
@@ -160,19 +158,15 @@ export class LxdClient {
     const [, kind = "server", , below] = path.split("/");
     const operation = [kind, below, method].filter(Boolean).join(".");
     const request = () => ({ method, url, headers: {}, ...body });
-    const sent = { what, operation, request, signal, observe, ...(tryMs && { tryMs }) };
+    const sent = { what, operation, request, signal, observe, tryMs };
     return this.#calls.call(sent, (answer) => read(answer, what));
   }
 }
 
 /** What the server says, unless it refuses. */
 function answered({ status, text }: HttpAnswer, what: string): z.infer<typeof ANSWER> {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {}
-  const { success, data } = ANSWER.safeParse(json);
+  const { success, data } = ANSWER.safeParse(text.startsWith("{") ? JSON.parse(text) : undefined);
   if (!success) throw new NoAnswer(`${what} was answered ${status} by what is not LXD`);
-  if (data.type === "error") throw new LxdError(what, data.error_code ?? status, data.error ?? "");
+  if (data.type === "error") throw new LxdError(what, data.error_code ?? status, data.error);
   return data;
 }

@@ -41,12 +41,6 @@ const REMOTE = pattern("an address, as in https://images.example.org", /^https:\
   ["https://images.example.org", "https://lxd.example.org:8443"],
   ["images", "http://images.example.org"],
 ]);
-/** What becomes a part of paths. */
-const PROJECT = pattern("a name without blanks and slashes", /^[^\s/]{1,63}$/, [["default"], ["a/b", ""]]);
-const COPY = pattern("an instance, or instance/snapshot", /^[a-zA-Z0-9-]{1,63}(\/[^\s/]+)?$/, [
-  ["base", "base/ready"],
-  ["a/b/c", ""],
-]);
 /** Keys that the driver writes itself: a file that sets them would hide a node from its launcher. */
 const OWN_KEYS = /^(user\.(nodepool|nodeyard)_|volatile\.|limits\.(cpu|memory)$|cloud-init\.user-data$)/;
 
@@ -64,7 +58,7 @@ const ownTable = {
   "server-certificate": file("the server's own certificate, which is then the only one that counts", {
     shown: "the authorities of this host",
   }),
-  project: text("Project of the machines and of their images.", { default: "default", like: PROJECT }),
+  project: text("Project of the machines and of their images.", { default: "default", like: CLOUD_NAME }),
 };
 
 /** Keys of an entry of `cloud-images`. */
@@ -81,7 +75,7 @@ const imageTable = {
   "remote-certificate": file("the remote's certificate, if no authority signed it"),
   "copy-of": text(
     "Instance, or `instance/snapshot`, that machines are copies of, for what takes long to prepare. All of its files are copied, host keys included.",
-    { like: COPY },
+    { like: CLOUD_NAME },
   ),
 };
 

@@ -3,25 +3,21 @@ import { Connections, type Driver, messageOf, type Wire } from "@nodeyard/driver
 import type { TlsOptions } from "@nodeyard/driver/http";
 import { LxdConfigError } from "./client.ts";
 import { type LxdProviderConfig, type LxdProviderOwn, lxdConfig } from "./config.ts";
+import type { OpenBlob } from "./images.ts";
 import { openLxd } from "./provider.ts";
 
 /** What the driver uses of its host; tests provide their own. */
 export interface LxdHost {
-  /** Text of a file; undefined: there is none. */
-  read(path: string): string | undefined;
+  /** Text of a file. */
+  read(path: string): string;
   /** Opens the connections to a server, anew when the contents of its certificate files have changed. */
   connect(tls: TlsOptions): Pick<Wire, "send" | "close">;
-  /** The bytes of a file, read as they are needed. */
-  blob(path: string): Promise<Blob>;
+  readonly blob: OpenBlob;
 }
 
 /** Makes the driver for a host. `local`: its machines may run on the launcher's own host. */
 export function createLxdDriver({ read, connect, blob }: LxdHost): Driver<LxdProviderConfig> {
-  const pem = (path: string): string => {
-    const text = reading(path, () => read(path));
-    if (text === undefined) throw new LxdConfigError(`there is no file ${path}`);
-    return text;
-  };
+  const pem = (path: string) => reading(path, () => read(path));
   return {
     name: "lxd",
     contract: 1,

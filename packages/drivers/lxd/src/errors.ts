@@ -8,22 +8,11 @@ import { LxdConfigError, LxdError, NoAnswer } from "./client.ts";
 const WORDS: readonly (readonly [DriverErrorKind, RegExp])[] = [
   ["access", /^not authorized$|certificate is restricted|permission/i],
   ["quota", /reached maximum|exceeds? .*limit|would exceed|aggregate value/i],
-  [
-    "capacity",
-    /no space left|disk quota exceeded|not enough (space|memory)|cannot allocate memory|no suitable/i,
-  ],
-  [
-    "transient",
-    /busy|locked|already exists|timed? ?out|database is|connection refused|unreachable|deadline/i,
-  ],
-  [
-    "configuration",
-    /^invalid|: invalid|unknown (configuration key|device)|doesn't (exist|match)|isn't allowed/i,
-  ],
-  [
-    "configuration",
-    /not (supported|operational)|has no "limits|(alias|image|project|profile) not found|forbidden/i,
-  ],
+  ["capacity", /no space left|quota exceeded|not enough (space|memory)|allocate memory|cluster member/i],
+  ["transient", /busy|locked|already exists|timed? ?out|database is|connection refused|unreachable/i],
+  ["configuration", /^invalid|: invalid|unknown (configuration key|device)|doesn't (exist|match)/i],
+  ["configuration", /not (supported|operational|allowed)|forbidden|failed to fetch|has no "limits/i],
+  ["configuration", /(alias|image|project|profile) not found/i],
 ];
 const STATUS: Readonly<Record<number, DriverErrorKind>> = { 401: "access", 403: "access", 404: "not-found" };
 

@@ -1,18 +1,16 @@
 import {
   CALL_MS,
   type CloudPart,
-  type ExternalId,
   type ImageStore,
   type ImageTag,
   imageMetadata,
   imageTagOf,
-  type Step,
-  type StepContext,
   sameImage,
   type UploadOrder,
 } from "@nodeyard/driver";
 import { z } from "zod";
 import type { LxdClient } from "./client.ts";
+import { SERVER } from "./instances.ts";
 
 const IMAGES = z.array(z.object({ fingerprint: z.string(), properties: z.record(z.string(), z.string()) }));
 
@@ -20,30 +18,38 @@ const IMAGES = z.array(z.object({ fingerprint: z.string(), properties: z.record(
 const TREES = ["tgz", "tar", "squashfs"];
 const DISKS = ["qcow2"];
 
-interface StoreParts {
-  readonly client: LxdClient;
-  /** The bytes of a file on this host. */
-  readonly blob: (path: string) => Promise<Blob>;
-  /** In the server's words: "x86_64". */
-  readonly architecture: () => string;
-  /** Whether the labels that use built images are virtual machines. */
-  readonly isForVms: boolean;
-  readonly uploadMs: number;
-}
+/** The bytes of a file on this host. */
+export type OpenBlob = (path: string) => Promise<Blob>;
 
 /**
  * Images of the builder. The tag is in the image's metadata, which its fingerprint covers: two uploads of one file are two images, and an image
- * is there with its tag or not at all.
+ * is there with its tag or not at all. `isForVms`: the labels that use built images are virtual machines.
  */
-export function imageStore(parts: StoreParts): ImageStore {
+export function imageStore(
+  client: LxdClient,
+  blob: OpenBlob,
+  { isForVms, uploadMs }: { readonly isForVms: boolean; readonly uploadMs: number },
+): ImageStore {
   return {
-    formats: parts.isForVms ? [...DISKS, ...TREES] : [...TREES, ...DISKS],
-    upload: (order, context) => upload(parts, order, context),
+    formats: isForVms ? [...DISKS, ...TREES] : [...TREES, ...DISKS],
+    async *upload(order, { signal }) {
+      yield { step: "find", deadlineMs: CALL_MS };
+      let [id] = await tagged(client, order.tag, signal);
+      if (id === undefined) {
+        yield { step: "upload", deadlineMs: uploadMs };
+        const content = await contentOf(client, order, blob, signal);
+        const call = { method: "POST", path: "/images", content, tryMs: uploadMs } as const;
+        id = String((await client.done(call, signal)).fingerprint);
+      }
+      yield { step: "done", deadlineMs: CALL_MS, save: { externalId: id } };
+      order.progress(order.size);
+      return id;
+    },
     async *remove(tag, { signal }) {
       yield { step: "find", deadlineMs: CALL_MS };
-      for (const id of await tagged(parts.client, tag, signal)) {
+      for (const id of await tagged(client, tag, signal)) {
         yield { step: "delete", deadlineMs: CALL_MS };
-        await remove(parts.client, id, signal);
+        await remove(client, id, signal);
       }
     },
   };
@@ -61,30 +67,18 @@ export const imagePart = (client: LxdClient): CloudPart => ({
   delete: (fingerprint, signal) => remove(client, fingerprint, signal),
 });
 
-async function* upload(
-  { client, blob, architecture, uploadMs }: StoreParts,
-  order: UploadOrder,
-  { signal }: StepContext,
-): AsyncGenerator<Step, ExternalId, void> {
-  yield { step: "find", deadlineMs: CALL_MS };
-  let [id] = await tagged(client, order.tag, signal);
-  if (id === undefined) {
-    yield { step: "upload", deadlineMs: uploadMs };
-    const metadata = tarOf("metadata.yaml", JSON.stringify(metadataOf(order, architecture())));
-    const form = new FormData();
-    form.append("metadata", new Blob([metadata]), "metadata.tar");
-    const part = DISKS.includes(order.format) ? "rootfs.img" : "rootfs";
-    form.append(part, await blob(order.file), `image.${order.format}`);
-    // `Response` writes the form, and reads the file as it is sent.
-    const { headers, body } = new Response(form);
-    const content = { headers: Object.fromEntries(headers), body: body as AsyncIterable<Uint8Array> };
-    const call = { method: "POST", path: "/images", content, tryMs: uploadMs } as const;
-    const { fingerprint } = await client.done(call, signal);
-    id = String(fingerprint);
-  }
-  yield { step: "done", deadlineMs: CALL_MS, save: { externalId: id } };
-  order.progress(order.size);
-  return id;
+/** An upload as a form of metadata and file, which is read as it is sent. JSON is YAML as well. */
+async function contentOf(client: LxdClient, order: UploadOrder, blob: OpenBlob, signal: AbortSignal) {
+  const { environment } = await client.get(SERVER, "", signal);
+  const { name, tag, metadata } = order;
+  const properties = { name, description: name, ...metadata, ...imageMetadata(tag) };
+  const about = { architecture: environment.architectures[0], creation_date: 1, properties };
+  const form = new FormData();
+  form.append("metadata", new Blob([tarOf("metadata.yaml", JSON.stringify(about))]), "metadata.tar");
+  const part = DISKS.includes(order.format) ? "rootfs.img" : "rootfs";
+  form.append(part, await blob(order.file), `image.${order.format}`);
+  const { headers, body } = new Response(form);
+  return { headers: Object.fromEntries(headers), body: body as AsyncIterable<Uint8Array> };
 }
 
 /** An image that is gone is no error. */
@@ -96,13 +90,6 @@ async function tagged(client: LxdClient, tag: ImageTag, signal: AbortSignal): Pr
   const all = await imagePart(client).list!(signal);
   return all.flatMap(({ id, imageTag }) => (imageTag && sameImage(imageTag, tag) ? [id] : []));
 }
-
-/** JSON is YAML as well. The tag goes over the image's own metadata. */
-const metadataOf = ({ name, tag, metadata }: UploadOrder, architecture: string) => ({
-  architecture,
-  creation_date: 1,
-  properties: { name, description: name, ...metadata, ...imageMetadata(tag) },
-});
 
 /** A tar archive with one file (ustar of POSIX.1-1988): fields of fixed width, of which one is the sum of all bytes, and two empty blocks. */
 function tarOf(name: string, text: string): Uint8Array<ArrayBuffer> {

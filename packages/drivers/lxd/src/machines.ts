@@ -22,8 +22,6 @@ import {
 
 /** Pause until an instance that should be gone is deleted again, milliseconds. */
 const AGAIN_MS = 100;
-/** Time limit of a call that the server answers before it does the work, milliseconds. */
-const TRY_MS = 20_000;
 /** Names of instances, and fingerprints of images. */
 const NAME = /^[a-zA-Z0-9-]{1,64}$/;
 
@@ -40,7 +38,7 @@ export function nodeMachines(client: LxdClient, makeMs: number, closed: AbortSig
     client.maybe(INSTANCE, pathOf(name), signal, { recursion: "1" });
   const remove = async (name: string, signal: AbortSignal) => {
     await client.done(changeOf(name, "stop"), signal, /already stopped|not found/i);
-    await client.done({ method: "DELETE", path: pathOf(name), tryMs: TRY_MS }, signal, /not found/i);
+    await client.done({ method: "DELETE", path: pathOf(name) }, signal, /not found/i);
   };
   const watch = new ListWatch<Instance>({
     ...{ clock, read, what: "list of instances", isGone: () => false, onFailure: () => {} },
@@ -74,7 +72,7 @@ export function makeCall(client: LxdClient, order: CreateOrder, source: object, 
   const query = order.az === null || !server.server_clustered ? {} : { target: order.az };
   const json = instanceBody(order, name, source);
   return async (signal) => {
-    await client.done({ method: "POST", path: "/instances", query, json, tryMs: TRY_MS }, signal);
+    await client.done({ method: "POST", path: "/instances", query, json }, signal);
     // Sent again after a lost answer.
     await client.done(changeOf(name, "start"), signal, /already running/i);
     return name;
@@ -92,6 +90,6 @@ export function describe(machine: Instance, { server_name, server_clustered }: S
 }
 
 const changeOf = (name: string, action: "start" | "stop"): LxdCall => ({
-  ...{ method: "PUT", path: `${pathOf(name)}/state`, tryMs: TRY_MS },
+  ...{ method: "PUT", path: `${pathOf(name)}/state` },
   json: { action, force: action === "stop" },
 });

@@ -1,10 +1,10 @@
 import { type Cloud, cloudProvider, type DriverContext, type Provider } from "@nodeyard/driver";
 import { z } from "zod";
 import { amountsOf, limitsOf, needOf, PROJECT, RESOURCES } from "./amounts.ts";
-import { LxdClient, type LxdClientOptions, LxdError } from "./client.ts";
+import { LxdClient, type LxdClientOptions } from "./client.ts";
 import type { LxdProviderConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
-import { imagePart, imageStore } from "./images.ts";
+import { imagePart, imageStore, type OpenBlob } from "./images.ts";
 import { hasEnded, type Instance, SERVER, type Server, sourceOf } from "./instances.ts";
 import { describe, makeCall, nodeMachines } from "./machines.ts";
 
@@ -15,7 +15,7 @@ const MEMBER = z.object({ server_name: z.string(), status: z.string() });
 
 /** What a provider is made of, beside the handles of the process. */
 export interface ProviderParts extends Pick<LxdClientOptions, "send"> {
-  readonly blob: (path: string) => Promise<Blob>;
+  readonly blob: OpenBlob;
   /** PEM of a remote's certificate. Throws LxdConfigError. */
   readonly pem: (path: string) => string;
   close(): Promise<void>;
@@ -35,6 +35,7 @@ export function openLxd(
       ...{ clock, random, send, server: address, project },
       ...(observe && { observe }),
     });
+    const projectPath = `/projects/${encodeURIComponent(project)}`;
     let server: Server | undefined;
     // `check` has read it before anything else is called.
     const known = () => server as Server;
@@ -56,40 +57,28 @@ export function openLxd(
       async quota(signal) {
         const targets = (await members(signal))?.map((target) => ({ target })) ?? [{}];
         const [{ config: limits }, ...hosts] = await Promise.all([
-          client.get(PROJECT, `/projects/${project}`, signal),
+          client.get(PROJECT, projectPath, signal),
           ...targets.map((target) => client.get(RESOURCES, "/resources", signal, target)),
         ]);
         return limitsOf(limits, hosts);
       },
       parts: { image: imagePart(client) },
-      console: (name, signal) => consoleOf(client, name, signal),
+      console: async (name, signal) => (await client.console(name, signal))?.slice(-CONSOLE_LENGTH) ?? null,
       offers: {
         zones: { list: async (_pool, signal) => (await members(signal)) ?? [known().server_name] },
-        images: imageStore({
-          ...{ client, blob, uploadMs: own.imageUploadTimeoutMs },
-          architecture: () => known().architectures[0]!,
+        images: imageStore(client, blob, {
+          uploadMs: own.imageUploadTimeoutMs,
           isForVms: labels.some(({ image, own }) => image?.kind === "diskimage" && own.type !== "container"),
         }),
       },
       place: () => ({ server: known().certificate_fingerprint, project }),
       async check(signal) {
         // Anybody may ask what the server is, but not for a project.
-        await client.get(PROJECT, `/projects/${project}`, signal);
+        await client.get(PROJECT, projectPath, signal);
         const { environment } = await client.get(SERVER, "", signal);
         server = environment;
       },
       close,
     };
   });
-}
-
-/** The end of what a machine wrote to its console; null: it has none. The server keeps none of virtual machines. */
-async function consoleOf(client: LxdClient, name: string, signal: AbortSignal): Promise<string | null> {
-  try {
-    return (await client.text(`/instances/${name}/console`, signal)).slice(-CONSOLE_LENGTH);
-  } catch (error) {
-    if (!(error instanceof LxdError)) throw error;
-    // The file of a container that has written nothing yet.
-    return /no such file/.test(error.said) ? "" : null;
-  }
 }

@@ -1,6 +1,5 @@
-import { openAsBlob } from "node:fs";
+import { openAsBlob, readFileSync } from "node:fs";
 import { wireOf } from "@nodeyard/driver/http";
-import { textIfExists } from "@nodeyard/runtime";
 import { createLxdDriver, type LxdHost } from "../driver.ts";
 
 /** Connections to one server at once: each launch and each removal waits on one for its operation to end. */
@@ -8,9 +7,9 @@ const CONNECTIONS = 128;
 
 /** Files and network of this host. No proxy: the server is the installation's own. */
 export const thisHost: LxdHost = {
-  read: textIfExists,
+  read: (path) => readFileSync(path, "utf8"),
   connect: (tls) => wireOf(tls, () => null, CONNECTIONS),
-  blob: (path) => openAsBlob(path),
+  blob: openAsBlob,
 };
 
 /** The `lxd` driver. */
