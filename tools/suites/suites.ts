@@ -46,8 +46,13 @@ export const SLOW: readonly Suite[] = [
   },
   {
     name: "foreign",
-    about: "Zuul, Nodepool and kazoo beside Nodeyard, and the release before",
-    include: ["testing/foreign/**/*.test.ts", "testing/mixed/**/*.test.ts"],
+    about:
+      "Zuul, Nodepool, kazoo and Microsoft's types of Azure's API beside Nodeyard, and the release before",
+    include: [
+      "testing/foreign/**/*.test.ts",
+      "testing/mixed/**/*.test.ts",
+      "packages/drivers/azure/test/judge.test.ts",
+    ],
   },
   {
     name: "pages",

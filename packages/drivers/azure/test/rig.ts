@@ -131,11 +131,20 @@ export class AzureRig {
   }
 
   create(provider: Provider, order: CreateOrder) {
-    return this.drive(runSteps((context) => provider.create(order, context), this.#how()));
+    return this.drive(this.launch(provider, order));
   }
 
-  remove(provider: Provider, { tag }: CreateOrder) {
-    return this.drive(runSteps((context) => provider.remove(tag, context), this.#how()));
+  remove(provider: Provider, order: CreateOrder) {
+    return this.drive(this.delete(provider, order));
+  }
+
+  /** The same, while something else moves the time. */
+  launch(provider: Provider, order: CreateOrder) {
+    return runSteps((context) => provider.create(order, context), this.#how());
+  }
+
+  delete(provider: Provider, { tag }: CreateOrder) {
+    return runSteps((context) => provider.remove(tag, context), this.#how());
   }
 
   /** How the launcher runs steps. */
