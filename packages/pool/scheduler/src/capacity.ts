@@ -1,5 +1,5 @@
 import { add, exceeded, type Resources } from "@nodeyard/driver";
-import { MIN_READY } from "@nodeyard/model";
+import { compareRequests, MIN_READY } from "@nodeyard/model";
 import { defined } from "@nodeyard/runtime";
 import { heldBy, quotaKey } from "./gates.ts";
 import { type Nodeset, total } from "./nodeset.ts";
@@ -7,7 +7,7 @@ import type { Blocked, PoolState, Scope } from "./pool-state.ts";
 import type { State, Turn } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
 import { unreadableFacts, usedOfPool, usedOfProvider, usedOfTenant } from "./used.ts";
-import { compareWaiting, type Waiting } from "./waits.ts";
+import type { Waiting } from "./waits.ts";
 
 /** How often the cloud's quota is read while a request waits for it, milliseconds. */
 const ASK_AGAIN_MS = 30_000;
@@ -191,7 +191,7 @@ function keptFor(state: State, pool: LocalPool, waiting: Waiting, { scope, limit
     const own = policy.key === pool.key;
     if (!own && (scope === "pool" || !blocked.scopes.has(scope))) return;
     // Only for those that come first: a head of lower priority does not hold up this request.
-    if (compareWaiting(blocked.waiting, waiting) > 0) return;
+    if (compareRequests(blocked.waiting, waiting) > 0) return;
     seen.add(blocked.id);
     amount = add(amount, scope === "launching" ? { instances: blocked.launches } : blocked.need);
     head ??= blocked.id;
@@ -262,7 +262,7 @@ export function overTenant(state: State, pool: LocalPool, waiting: Waiting): Ove
   const over = exceeded(limit, used, need);
   if (over !== undefined) return { kind: "tenant", facts: facts(over), need };
   const first = state.waits.line("tenant", tenant).at(0);
-  if (first === undefined || compareWaiting(first, waiting) >= 0) return undefined;
+  if (first === undefined || compareRequests(first, waiting) >= 0) return undefined;
   const behind = exceeded(limit, add(used, first.need ?? {}), need);
   if (behind === undefined) return undefined;
   return { kind: "tenant", facts: { ...facts(behind), kept_for: first.id }, need };

@@ -1,4 +1,5 @@
 import type { Resources } from "@nodeyard/driver";
+import { compareRequests } from "@nodeyard/model";
 import { type Random, seededRandom } from "@nodeyard/runtime";
 import type { NodeEntry } from "@nodeyard/view";
 import { quotaOf } from "./capacity.ts";
@@ -8,7 +9,7 @@ import type { PoolState } from "./pool-state.ts";
 import type { State } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
 import { usedOfPool, usedOfProvider } from "./used.ts";
-import { compareWaiting, type Waiting } from "./waits.ts";
+import type { Waiting } from "./waits.ts";
 
 /** How long things took lately, milliseconds, in no order; empty: not known. */
 export interface Durations {
@@ -133,7 +134,7 @@ function ofHosts(scene: Scene, waiting: Waiting, begin: Turn["begin"]): Forecast
   const idle = hosts.filter(({ id }) => state.idle.has(id)).length;
   const limit = { [`host ${label}`]: hosts.length };
   const used = { [`host ${label}`]: hosts.length - idle };
-  const before = earlier(line.sort(compareWaiting), waiting);
+  const before = earlier(line.sort(compareRequests), waiting);
   return ofUsers({ ...scene, limit, used, begin }, [...before, waiting], hosts);
 }
 
@@ -195,7 +196,7 @@ function sure(times: readonly number[]): Forecast {
 function earlier(line: Iterable<Waiting>, waiting: Waiting): Waiting[] {
   const found: Waiting[] = [];
   for (const each of line) {
-    if (compareWaiting(each, waiting) >= 0) break;
+    if (compareRequests(each, waiting) >= 0) break;
     found.push(each);
   }
   return found;

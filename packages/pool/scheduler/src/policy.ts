@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Resources } from "@nodeyard/driver";
+import { compareRequests } from "@nodeyard/model";
 import { quotaFreed } from "./gates.ts";
 import { offerHost } from "./host-changes.ts";
 import { Hosts } from "./hosts.ts";
@@ -12,7 +13,7 @@ import type { State, Turn } from "./state.ts";
 import type { LocalPool, LocalProvider, Policy } from "./types.ts";
 import { recountUnreadable } from "./unreadable.ts";
 import { dirtyProvider, recheckAll } from "./waiting.ts";
-import { compareWaiting, type Waiting } from "./waits.ts";
+import type { Waiting } from "./waits.ts";
 
 /** Takes a new configuration, or new facts of a provider. A change of quotas alone wakes only the requests that wait for these quotas. */
 export function onPolicy(state: State, turn: Turn, policy: Policy): void {
@@ -135,12 +136,12 @@ function setPool(state: State, policy: LocalPool): void {
   if (known === undefined) {
     state.pools.set(policy.key, {
       policy,
-      queue: new PoolQueue<Waiting>(compareWaiting),
+      queue: new PoolQueue<Waiting>(compareRequests),
       fresh: new Set(),
       woken: new Map(),
       blocked: undefined,
       paused: false,
-      inventory: new Inventory<Waiting>(compareWaiting),
+      inventory: new Inventory<Waiting>(compareRequests),
       hosts: new Hosts<Waiting>(),
     });
     return;

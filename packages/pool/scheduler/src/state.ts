@@ -1,4 +1,4 @@
-import type { NodeFields } from "@nodeyard/model";
+import { compareRequests, type NodeFields } from "@nodeyard/model";
 import { compareText, StoredTimes } from "@nodeyard/runtime";
 import type { ImageFacts, NodeEntry } from "@nodeyard/view";
 import { AbsentOffers } from "./absent-offers.ts";
@@ -13,7 +13,7 @@ import { SortedQueues } from "./sorted-queues.ts";
 import { Timers } from "./timers.ts";
 import type { Action, LaunchWanted, Policy, VerdictCode } from "./types.ts";
 import { Leaving, Usage } from "./usage.ts";
-import { compareWaiting, Waits } from "./waits.ts";
+import { type Waiter, Waits } from "./waits.ts";
 
 /** Work that events have left for a turn, done within the turn's budget. */
 interface Todo {
@@ -136,7 +136,7 @@ export function createState(): State {
     registry: new Registry(),
     absent: new AbsentOffers(),
     requests: new RequestStates(),
-    waits: new Waits(compareWaiting),
+    waits: new Waits<Waiter>(compareRequests),
     nodes: new Map(),
     unreadable: { nodes: new Map(), requests: new Set() },
     idle: new Idle(),

@@ -1,5 +1,5 @@
 import type { Resources } from "@nodeyard/driver";
-import { compareRequestIds, type RequestRecord } from "@nodeyard/model";
+import type { RequestRecord } from "@nodeyard/model";
 import { SortedQueue } from "./sorted-queue.ts";
 
 /** A request that waits, with what its place in every line depends on. */
@@ -7,11 +7,6 @@ export interface Waiting {
   readonly id: string;
   readonly relativePriority: number;
   readonly record: RequestRecord;
-}
-
-/** Nodepool's order: priority prefix as text, relative priority, sequence as text (docs/contract/launcher.md, "Order of requests"). */
-export function compareWaiting(a: Waiting, b: Waiting): number {
-  return compareRequestIds(a.id, a.relativePriority, b.id, b.relativePriority);
 }
 
 /**
