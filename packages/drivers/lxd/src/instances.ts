@@ -92,12 +92,12 @@ export function addressesOf({ expanded_config, expanded_devices, state }: Instan
   return { ipv4: of("inet") ?? null, ipv6: of("inet6") ?? null };
 }
 
-/** Whether an instance runs, and has an address if it has an interface. */
+/** Whether an instance runs, and has IPv4 if it has an interface: bridges give an IPv6 address first, to which few launchers have a route. */
 export function isUp(instance: Instance): boolean {
   if (instance.status !== "Running") return false;
-  const { ipv4, ipv6 } = addressesOf(instance);
+  const { ipv4 } = addressesOf(instance);
   const hasInterface = Object.values(instance.expanded_devices).some(({ type }) => type === "nic");
-  return !hasInterface || ipv4 !== null || ipv6 !== null;
+  return !hasInterface || ipv4 !== null;
 }
 
 /** A name that follows from the tag, so that a second call makes no second instance. It is the machine's host name, too. */
