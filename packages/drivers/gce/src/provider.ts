@@ -17,6 +17,7 @@ import {
 import type { Customer, Google } from "./client/google.ts";
 import type { GceLabelOwn, GceProviderConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
+import { imagesOf } from "./images/store.ts";
 import { type Instance, Instances, idOf, last, pathOf } from "./machines/instances.ts";
 import { instanceWork } from "./machines/work.ts";
 import {
@@ -37,7 +38,7 @@ const QUOTA = { freshMs: 30_000, staleMs: 30_000 };
 export function gceProvider(
   config: GceProviderConfig,
   context: DriverContext,
-  { share }: { readonly share: () => Share<Customer>; readonly openFile: OpenFile },
+  { share, openFile }: { readonly share: () => Share<Customer>; readonly openFile: OpenFile },
 ): Promise<Provider> {
   return cloudProvider<Instance, string>(config, mapError, (closed): Cloud<Instance, string> => {
     const { account, release } = share();
@@ -76,10 +77,11 @@ export function gceProvider(
     const quota = new SharedValue<Resources>({
       ...{ clock, what: "quotas", ...QUOTA, load: (signal) => limitsOf(google, region, signal) },
     });
+    const images = imagesOf({ google, clock, openFile, own: config.own });
     return {
       ...instanceWork(config, instances, typeOf),
       place: () => ({ project, region }),
-      parts: { disk: disksOf(google, region) },
+      parts: { disk: disksOf(google, region), ...images.parts },
       amounts: (listed, signal) => amountsOf(listed, typeOf, signal),
       quota: (signal) => quota.get(signal),
       async need(label: LabelConfig<GceLabelOwn>, signal) {
@@ -96,6 +98,7 @@ export function gceProvider(
       offers: {
         types: { of: (label) => typeName((label as LabelConfig<GceLabelOwn>).own) },
         pace: { now: () => google.limiter },
+        ...(images.store && { images: images.store }),
         zones: {
           list: async ({ availabilityZones: own }, signal) => (own.length > 0 ? own : zones.get(signal)),
         },

@@ -6,12 +6,18 @@ import { gceDriver } from "../src/index.ts";
 import { compile, GceRig, TOKEN } from "./rig.ts";
 
 const SITE = "/compute/v1/projects/ci-project-1";
+const UPLOADS = { provider: { bucket: "ci-images", diskimages: [{ name: "conformance", family: "ci" }] } };
+const CONTENT = Buffer.alloc(3 << 20, "an image");
+const IMAGE = {
+  ...{ file: "/image.raw", format: "raw", size: CONTENT.byteLength, own: {} },
+  ...{ sha256: "5".repeat(64), md5: "5".repeat(32) },
+};
 const NOBODY = new AbortController().signal;
 
 function conformanceRig(settings: Partial<GceSettings>): ConformanceRig {
   const rig = new GceRig(settings);
   const { cloud, clock } = rig;
-  const config = compile();
+  const config = compile({ small: {} }, UPLOADS);
   const [pool] = config.pools;
   const faults = (...all: GceSettings["faults"]) => cloud.set({ faults: all });
   /** A person's call. */
@@ -33,9 +39,13 @@ function conformanceRig(settings: Partial<GceSettings>): ConformanceRig {
     label: pool!.labels.get("small")!,
     open: (installation, purpose = "serve") => rig.open(config, { installation, purpose }),
     openElsewhere: (installation) => rig.open(elsewhere, { installation }),
-    drive: (work) => rig.drive(work),
+    drive: (work) => rig.drive(work, true),
     settle: () => clock.advance(30_000),
     writes: async () => cloud.calls.filter(({ call: name }) => !/\.(get|list|aggregated)/i.test(name)).length,
+    image: async () => {
+      rig.files.set(IMAGE.file, CONTENT);
+      return IMAGE;
+    },
     fillQuota: async () => cloud.set({ quotas: { CPUS: 2, INSTANCES: 10, CPUS_ALL_REGIONS: 100 } }),
     breakList: () => faults({ call: "instances.aggregatedList", how: "unreachable" }),
     refuse: async () => cloud.refuse(),

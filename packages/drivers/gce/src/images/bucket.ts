@@ -1,0 +1,150 @@
+import {
+  type Clock,
+  type FoundPart,
+  type ImageTag,
+  imageMetadata,
+  imageTagOf,
+  type Metadata,
+  pieces,
+  sameImage,
+  sleep,
+} from "@nodeyard/driver";
+import { ApiError, NoAnswer } from "../client/errors.ts";
+import type { Google } from "../client/google.ts";
+
+/** Bytes of a part: a multiple of 256 KiB. One part is in memory. */
+const PART = 8 << 20;
+/** Tries of a part, and the pause between them, milliseconds. */
+const TRIES = 6;
+const AGAIN_MS = 2_000;
+const HOST = "https://storage.googleapis.com";
+const ROOT = "nodeyard/";
+
+interface StoredObject {
+  readonly name: string;
+  readonly metadata?: Metadata;
+}
+
+/** The bucket through which files become images. Objects in it are of uploads under way, and carry the tag of theirs. */
+export class Bucket {
+  readonly #google: Google;
+  readonly #clock: Clock;
+  readonly #name: string;
+
+  constructor(google: Google, clock: Clock, name: string) {
+    this.#google = google;
+    this.#clock = clock;
+    this.#name = name;
+  }
+
+  /** Where Compute Engine finds an object. */
+  sourceOf(object: string): string {
+    return `${HOST}/${this.#name}/${object}`;
+  }
+
+  /** Whether the whole file of an upload is there: an object appears with its last part only. */
+  async has(tag: ImageTag, signal: AbortSignal): Promise<boolean> {
+    const found = await this.#maybe<StoredObject>("GET", objectOf(tag), signal);
+    const own = imageTagOf(found?.metadata ?? {});
+    return own !== null && sameImage(own, tag);
+  }
+
+  /** A resumable upload in parts. A part whose answer is lost is sent again from where the bucket has come to. */
+  async put(tag: ImageTag, bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+    const query = new URLSearchParams({ uploadType: "resumable", name: objectOf(tag) });
+    const url = `${this.#google.address(HOST)}/upload/storage/v1/b/${this.#name}/o?${query}`;
+    const body = JSON.stringify({ contentType: "application/gzip", metadata: imageMetadata(tag) });
+    const { headers } = await this.#google.raw("storage.POST.upload", { method: "POST", url, body }, signal);
+    const session = headers.location ?? "";
+    let begin = 0;
+    let held: Uint8Array | undefined;
+    const send = async (part: Uint8Array, isLast: boolean) => {
+      await this.#part(session, part, begin, isLast, signal);
+      begin += part.byteLength;
+    };
+    // The last part says how long the whole is, so each waits for the next.
+    for await (const { bytes: part } of pieces(bytes, PART)) {
+      if (held !== undefined) await send(held, false);
+      held = part;
+    }
+    if (held !== undefined) await send(held, true);
+  }
+
+  async #part(
+    url: string,
+    part: Uint8Array,
+    begin: number,
+    isLast: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const end = begin + part.byteLength;
+    const total = isLast ? end : "*";
+    for (let sent = 0, tries = 1; sent < part.byteLength; tries++) {
+      const rest = part.subarray(sent);
+      const range = `bytes ${begin + sent}-${end - 1}/${total}`;
+      const unsent = {
+        method: "PUT",
+        url,
+        headers: { "content-range": range, "content-length": String(rest.byteLength) },
+      } as const;
+      try {
+        await this.#google.raw("storage.PUT.upload", { ...unsent, body: once(rest) }, signal);
+        return;
+      } catch (error) {
+        const isPassing = error instanceof NoAnswer || (error instanceof ApiError && error.status >= 500);
+        if (!isPassing || tries >= TRIES) throw error;
+      }
+      await sleep(this.#clock, AGAIN_MS, signal);
+      const asked = {
+        method: "PUT",
+        url,
+        headers: { "content-range": `bytes */${total}`, "content-length": "0" },
+        body: "",
+      } as const;
+      const { status, headers } = await this.#google.raw("storage.PUT.upload", asked, signal);
+      if (status !== 308) return;
+      const [, last] = /-(\d+)$/.exec(headers.range ?? "") ?? [];
+      sent = last === undefined ? 0 : Number(last) + 1 - begin;
+    }
+  }
+
+  delete(object: string, signal: AbortSignal): Promise<unknown> {
+    return this.#maybe("DELETE", object, signal);
+  }
+
+  /** Objects of uploads, also of other providers and installations. */
+  async list(signal: AbortSignal): Promise<readonly FoundPart[]> {
+    const all: FoundPart[] = [];
+    for (let pageToken = ""; ; ) {
+      const query = { prefix: ROOT, ...(pageToken && { pageToken }) };
+      const path = `/storage/v1/b/${this.#name}/o`;
+      const { items = [], nextPageToken } = await this.#google.storage<{
+        readonly items?: readonly StoredObject[];
+        readonly nextPageToken?: string;
+      }>({ method: "GET", path, query }, signal);
+      for (const { name, metadata = {} } of items)
+        all.push({ id: name, tag: null, imageTag: imageTagOf(metadata) });
+      if (nextPageToken === undefined) return all;
+      pageToken = nextPageToken;
+    }
+  }
+
+  async #maybe<T>(method: "GET" | "DELETE", object: string, signal: AbortSignal): Promise<T | undefined> {
+    try {
+      const path = `/storage/v1/b/${this.#name}/o/${encodeURIComponent(object)}`;
+      return await this.#google.storage<T>({ method, path }, signal);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** The object of an upload. */
+export function objectOf({ installation, provider, buildId, uploadId }: ImageTag): string {
+  return `${ROOT}${[installation, provider, buildId, uploadId].map(encodeURIComponent).join("/")}.tar.gz`;
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  yield bytes;
+}

@@ -1,0 +1,144 @@
+import { createHash } from "node:crypto";
+import type { Clock } from "@nodeyard/driver";
+import {
+  type CloudPart,
+  type ImageStore,
+  type ImageTag,
+  imageMetadata,
+  imageSteps,
+  imageTagOf,
+  type OpenFile,
+  sameImage,
+  streamed,
+  type UploadOrder,
+} from "@nodeyard/driver";
+import type { Google, Operation } from "../client/google.ts";
+import type { GceProviderOwn } from "../config.ts";
+import { operationError } from "../errors.ts";
+import { labelsOf, marksIn } from "../tags.ts";
+import { diskArchive } from "./archive.ts";
+import { Bucket, objectOf } from "./bucket.ts";
+
+/** An image, as far as the driver reads it. */
+interface Image {
+  readonly name: string;
+  readonly status?: string;
+  readonly description?: string;
+}
+/** Of an upload whose file is whole in the bucket, and of which there is no image yet. */
+const STORED = "STORED";
+
+interface StoreParts {
+  readonly google: Google;
+  readonly clock: Clock;
+  readonly openFile: OpenFile;
+  readonly own: GceProviderOwn;
+}
+
+/** Images of the project, by way of the bucket, and what of them is left over. Undefined: the provider has no bucket. */
+export function imagesOf({ google, clock, openFile, own }: StoreParts): {
+  readonly store?: ImageStore;
+  readonly parts: Readonly<Record<string, CloudPart>>;
+} {
+  const root = `projects/${google.project}/`;
+  const idOf = ({ name }: Image) => `${root}global/images/${name}`;
+  const image: CloudPart = {
+    async list(signal) {
+      const all = await google.list<Image>("/global/images", signal);
+      return all
+        .map((one) => ({ id: idOf(one), tag: null, imageTag: imageTagOf(marksIn(one.description)) }))
+        .filter(({ imageTag }) => imageTag !== null);
+    },
+    async delete(id, signal) {
+      if (!id.startsWith(root)) return;
+      const operation = await google.maybe<Operation>(
+        { method: "DELETE", path: `/${id.slice(root.length)}` },
+        signal,
+      );
+      if (operation !== undefined) await google.ended(operation, signal);
+    },
+  };
+  if (own.bucket === null) return { parts: { image } };
+  const bucket = new Bucket(google, clock, own.bucket);
+  const read = (id: string, signal: AbortSignal) =>
+    google.maybe<Image>({ method: "GET", path: `/${id.slice(root.length)}` }, signal);
+  const store = imageSteps<Image>({
+    ...{ clock, idOf, read, formats: ["raw"], uploadMs: own.imageUploadTimeoutMs },
+    metadataOf: ({ description }) => marksIn(description),
+    async find(tag, signal) {
+      const { nodepool_upload_id: upload } = imageMetadata(tag);
+      const all = await google.list<Image>("/global/images", signal, {
+        filter: `labels.nodepool_upload_id = ${upload}`,
+      });
+      const made = all.filter(({ description }) => {
+        const found = imageTagOf(marksIn(description));
+        return found !== null && sameImage(found, tag);
+      });
+      const isStored = await bucket.has(tag, signal);
+      // A file whose image is there is of no use any more.
+      if (isStored && made.some(({ status }) => status === "READY"))
+        await bucket.delete(objectOf(tag), signal);
+      else if (isStored && made.length === 0)
+        return [{ name: nameOf(tag), status: STORED, description: JSON.stringify(imageMetadata(tag)) }];
+      return made;
+    },
+    stateOf: ({ status = "" }, _, isSent) => {
+      if (status === STORED) return isSent ? "is not there" : "open";
+      return status === "READY" ? "ready" : status === "PENDING" ? "busy" : `is ${status}`;
+    },
+    create: async ({ tag }) => idOf({ name: nameOf(tag) }),
+    async send(_, order, __, signal) {
+      const { tag } = order;
+      if (!(await bucket.has(tag, signal)))
+        await bucket.put(tag, diskArchive(streamed(openFile, order), order.size), signal);
+      const body = insertBody(order, bucket.sourceOf(objectOf(tag)), own.families.get(tag.image) ?? null);
+      const call = { method: "POST", path: "/global/images", body } as const;
+      const { error } = await google.ended(await google.compute<Operation>(call, signal), signal);
+      const [fault] = error?.errors ?? [];
+      if (fault !== undefined) throw operationError(fault, `image ${body.name}`);
+      await bucket.delete(objectOf(tag), signal);
+      order.progress(order.size);
+    },
+    delete: image.delete,
+  });
+  return {
+    store: {
+      ...store,
+      // The file goes with the image.
+      async *remove(tag, context) {
+        yield* store.remove(tag, context);
+        await bucket.delete(objectOf(tag), context.signal);
+      },
+    },
+    parts: {
+      image,
+      object: {
+        list: (signal) => bucket.list(signal),
+        delete: async (id, signal) => void (await bucket.delete(id, signal)),
+      },
+    },
+  };
+}
+
+/** Name of an upload's image: the same at each attempt, so that there are never two. */
+function nameOf(tag: ImageTag): string {
+  const hash = createHash("sha256")
+    .update(JSON.stringify(imageMetadata(tag)))
+    .digest("hex");
+  const image = tag.image
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replace(/^[^a-z]+/, "");
+  return `${`${image || "image"}`.slice(0, 38)}-${tag.uploadId}-${hash.slice(0, 12)}`;
+}
+
+function insertBody({ tag, metadata, name }: UploadOrder, source: string, family: string | null) {
+  const marks = imageMetadata(tag);
+  return {
+    name: nameOf(tag),
+    description: JSON.stringify({ ...metadata, name, ...marks }),
+    labels: labelsOf({ ...marks, ...metadata }),
+    ...(family !== null && { family }),
+    rawDisk: { source, containerType: "TAR" },
+  };
+}
