@@ -258,8 +258,11 @@ export class Arm implements Account {
 /** Links come from Azure, too, and the token goes where they point. */
 function urlOf(path: string, query: Query, { resourceManager, subscription }: Identity): string {
   if (/^https?:/.test(path)) {
-    if (new URL(path).host.endsWith(new URL(resourceManager).host)) return path;
-    throw new OddAnswer(`a link leads to ${new URL(path).host}, and not to Azure`);
+    const [to, azure] = [new URL(path), new URL(resourceManager)];
+    // A region has a host below the cloud's.
+    const isAzure = to.host === azure.host || to.host.endsWith(`.${azure.host}`);
+    if (isAzure && to.protocol === azure.protocol) return path;
+    throw new OddAnswer(`a link leads to ${to.origin}, and not to Azure`);
   }
   const [, service = "", type = ""] = /\/providers\/([\w.]+)\/(\w+)/.exec(path) ?? [];
   const version = VERSIONS[`${service}/${type}`] ?? VERSIONS[service]!;
