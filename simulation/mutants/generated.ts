@@ -3,15 +3,17 @@ import type { Mutant } from "./mutant.ts";
 import { isSyntax, type Place, placesOf, type Syntax, wordsOf } from "./syntax.ts";
 
 /**
- * The rooms that decide about nodes and write to the tree, with the tests that are run for all their files, and the seeds that are run before
- * them: a seed costs a few seconds, the tests of the scheduler too, and those of the launcher minutes.
+ * The rooms that decide about nodes and write to the tree, and the seeds that are run before tests: a seed costs a few seconds, as much as most
+ * tests of the scheduler, and less than those of the launcher.
  */
-export const ROOMS: Readonly<Record<string, { readonly tests: readonly string[]; readonly first: number }>> =
-  {
-    scheduler: { tests: ["scheduler/"], first: 0 },
-    launcher: { tests: ["launcher/", "rules/"], first: 3 },
-    coordination: { tests: ["coordination/", "rules/"], first: 3 },
-  };
+export const ROOMS: Readonly<Record<string, { readonly first: number }>> = {
+  scheduler: { first: 0 },
+  launcher: { first: 3 },
+  coordination: { first: 3 },
+};
+
+/** Folders of tests that may catch faults of these rooms. */
+export const TESTS: readonly string[] = ["scheduler/", "launcher/", "coordination/", "rules/"];
 
 interface Fault {
   readonly operator: "no guard" | "negated" | "not done" | "not awaited";
@@ -73,6 +75,11 @@ export function roomOf(at: string): (typeof ROOMS)[string] {
   return ROOMS[at.split("/")[0]!]!;
 }
 
+/** The function that a fault is in, by the fault's name. */
+export function functionOf(name: string): string {
+  return name.split(/ ?(?:no guard|negated|not done|not awaited): /, 1)[0]!;
+}
+
 /** A generated mutant by its name: the end of a file's path, and the fault's own name. */
 export function generatedMutant(name: string): Mutant {
   const [at = "", ...words] = name.split(" ");
@@ -80,7 +87,7 @@ export function generatedMutant(name: string): Mutant {
     name,
     breaks: "",
     at,
-    tests: roomOf(at).tests,
+    tests: [],
     edit: (source) => faultsOf(source).get(words.join(" "))!,
   };
 }

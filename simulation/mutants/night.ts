@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { parse } from "yaml";
-import { endOf, onDisk, sourcesIn } from "./files.ts";
-import { faultsOf, generatedMutant, ROOMS, roomOf } from "./generated.ts";
-import { type Baseline, BaselineFailed, tryMutant } from "./try.ts";
+import { endOf, onDisk, sourcesIn, testsAt } from "./files.ts";
+import { faultsOf, functionOf, generatedMutant, ROOMS, roomOf, TESTS } from "./generated.ts";
+import { type FileReach, reachedName } from "./reach.ts";
+import { type Baseline, BaselineFailed, lineOf, type TestGroup, tryMutant } from "./try.ts";
 
 /** Results of a file's generated mutants, in the order of its source: `t` a test caught it, `s` a seed did, `-` nothing, `=` it changes nothing, `.` not tried. */
 interface FileResults {
@@ -31,6 +32,8 @@ export interface NightOptions {
   readonly revision: string;
 }
 
+/** Milliseconds for all tests of the rooms, once. */
+const REACH_MS = 3_600_000;
 const EQUIVALENT = new URL("./equivalent.yaml", import.meta.url);
 
 /** Tries the generated mutants of files. What was decided for the present source of a file is not tried again. */
@@ -39,6 +42,7 @@ export async function runNight(options: NightOptions, baseline: Baseline): Promi
   const files = Object.keys(ROOMS)
     .flatMap((room) => sourcesIn(room).map((file) => ({ at: endOf(file, room), file })))
     .filter(({ at }) => options.files.length === 0 || options.files.includes(at));
+  const groups = options.list ? new Map<string, TestGroup>() : await testGroups();
   for (const { at, file } of files) {
     const source = readFileSync(onDisk(file), "utf8");
     const names = [...faultsOf(source).keys()];
@@ -71,7 +75,12 @@ export async function runNight(options: NightOptions, baseline: Baseline): Promi
     try {
       const { seed, test } = await tryMutant(
         generatedMutant(`${at} ${name}`),
-        { ...options, first: roomOf(at).first, before: undefined },
+        {
+          ...options,
+          first: roomOf(at).first,
+          before: undefined,
+          together: groups.get(reachedName(at, functionOf(name))) ?? { files: [], ms: 0 },
+        },
         baseline,
       );
       return seed !== undefined ? "s" : test !== undefined ? "t" : "-";
@@ -81,6 +90,24 @@ export async function runNight(options: NightOptions, baseline: Baseline): Promi
       return ".";
     }
   }
+}
+
+/** The tests that call each function of the rooms, the quickest first: no other test can catch a fault in it. */
+async function testGroups(): Promise<ReadonlyMap<string, TestGroup>> {
+  const rooms = Object.keys(ROOMS).join(",");
+  const found = (await lineOf("./run-reach.ts", [rooms, ...TESTS.map(testsAt)], REACH_MS)) as
+    | readonly FileReach[]
+    | undefined;
+  if (found === undefined) throw new BaselineFailed("the tests of the rooms did not end");
+  const groups = new Map<string, { files: string[]; ms: number }>();
+  for (const { file, ms, reached } of [...found].sort((one, other) => one.ms - other.ms))
+    for (const name of reached) {
+      const group = groups.get(name) ?? { files: [], ms: 0 };
+      group.files.push(file);
+      group.ms += ms;
+      groups.set(name, group);
+    }
+  return groups;
 }
 
 /** Why a survivor changes nothing, by the end of its file's path and its name. */

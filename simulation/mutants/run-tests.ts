@@ -1,5 +1,5 @@
 import { relative } from "node:path";
-import { startVitest } from "vitest/node";
+import { BaseSequencer, startVitest, type TestSpecification } from "vitest/node";
 import { mutantOf } from "./list.ts";
 import { mutantPlugin } from "./load.ts";
 
@@ -15,6 +15,14 @@ export interface TestsOutcome {
 // A process of its own: arguments are the mutant's name ("" for none) and the test files, without their ending.
 const [name = "", ...files] = process.argv.slice(2);
 const fault = name === "" ? undefined : mutantPlugin(mutantOf(name));
+const place = ({ moduleId }: TestSpecification) =>
+  files.findIndex((file) => moduleId.endsWith(`/${file}.test.ts`));
+/** As they are given: the first that fails ends the run. */
+class AsGiven extends BaseSequencer {
+  override async sort(found: TestSpecification[]): Promise<TestSpecification[]> {
+    return found.sort((one, other) => place(one) - place(other));
+  }
+}
 const vitest = await startVitest(
   "test",
   files.map((file) => (file.endsWith("/") ? file : `${file}.test.ts`)),
@@ -25,6 +33,7 @@ const vitest = await startVitest(
     // A fault that shows in one of two tries is caught.
     retry: 0,
     maxWorkers: 1,
+    sequence: { sequencer: AsGiven },
     reporters: [{}],
     coverage: { enabled: false },
     // A cached module of one mutant would be used for another, or for the product.

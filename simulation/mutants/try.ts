@@ -16,6 +16,14 @@ export interface TryOptions {
   readonly revision: string;
   /** What caught it the last time is tried first. */
   readonly before: Verdict | undefined;
+  /** Test files that are run together instead of the mutant's own one after the other, in this order, until one fails. */
+  readonly together?: TestGroup;
+}
+
+/** Paths of tests below the root, without their ending, and how long they take without a fault. */
+export interface TestGroup {
+  readonly files: readonly string[];
+  readonly ms: number;
 }
 
 /** Seeds of one mutant that do not end, at most: the others would not end either. */
@@ -48,7 +56,7 @@ export class Baseline {
 
   test(file: string): Promise<void> {
     return once(this.#tests, file, async () => {
-      const outcome = await runTests("", file, this.#limitMs);
+      const outcome = await runTests("", [file], this.#limitMs);
       if (outcome === undefined || outcome.failed.length > 0 || outcome.ran === 0)
         throw new BaselineFailed(`${file} fails without a mutant: ${outcome?.failed[0]?.name ?? "no end"}`);
     });
@@ -71,7 +79,8 @@ export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: B
   };
   const first = before?.seed?.number;
   const numbers = Array.from({ length: options.seeds }, (_, index) => index + 1);
-  const tests = testsOf(mutant);
+  const { together } = options;
+  const tests = together === undefined ? testsOf(mutant) : [];
   if (before?.test !== undefined && tests.includes(before.test.file)) {
     const test = await byTests([before.test.file]);
     if (test !== undefined) return { ...sum, tried: before.tried, test };
@@ -79,7 +88,7 @@ export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: B
   const order = first === undefined ? numbers : [first, ...numbers.filter((number) => number !== first)];
   const seed = await bySeeds(order.slice(0, head));
   if (seed !== undefined) return { ...sum, seed };
-  const test = await byTests(tests);
+  const test = together === undefined ? await byTests(tests) : await byGroup(together);
   if (test !== undefined) return { ...sum, test };
   const late = sum.outside ? undefined : await bySeeds(order.slice(head));
   return late === undefined ? sum : { ...sum, seed: late };
@@ -114,10 +123,20 @@ export async function tryMutant(mutant: Mutant, options: TryOptions, baseline: B
     }
   }
 
+  async function byGroup({ files, ms }: TestGroup): Promise<Verdict["test"]> {
+    if (files.length === 0) return undefined;
+    // A busy machine, and a mutant that makes tests wait for what never comes.
+    const outcome = await runTests(mutant.name, files, options.limitMs + 4 * ms);
+    if (outcome === undefined) sum.endless++;
+    const failed = outcome?.failed[0];
+    if (failed !== undefined) await baseline.test(failed.file);
+    return failed;
+  }
+
   async function byTests(files: readonly string[]): Promise<Verdict["test"]> {
     let idle: string | undefined;
     for (const file of files) {
-      const outcome = await runTests(mutant.name, file, options.limitMs);
+      const outcome = await runTests(mutant.name, [file], options.limitMs);
       if (outcome === undefined) {
         sum.endless++;
         continue;
@@ -163,15 +182,24 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
 }
 
 /** In a process of their own; undefined if they did not end. */
-function runTests(mutant: string, file: string, limitMs: number): Promise<TestsOutcome | undefined> {
-  const script = fileURLToPath(new URL("./run-tests.ts", import.meta.url));
+function runTests(
+  mutant: string,
+  files: readonly string[],
+  limitMs: number,
+): Promise<TestsOutcome | undefined> {
+  return lineOf("./run-tests.ts", [mutant, ...files], limitMs) as Promise<TestsOutcome | undefined>;
+}
+
+/** The last line, of JSON, that a program of this folder writes; undefined if it did not end in time. */
+export function lineOf(script: string, args: readonly string[], limitMs: number): Promise<unknown> {
+  const path = fileURLToPath(new URL(script, import.meta.url));
   const options = { timeout: limitMs, killSignal: "SIGKILL", maxBuffer: 64 * 1024 * 1024 } as const;
   return new Promise((resolve, reject) => {
-    execFile(process.execPath, [script, mutant, file], options, (error, stdout) => {
+    execFile(process.execPath, [path, ...args], options, (error, stdout) => {
       if (error !== null && "killed" in error && error.killed === true) return resolve(undefined);
       const line = stdout.trimEnd().split("\n").at(-1) ?? "";
-      if (error === null && line.startsWith("{")) return resolve(JSON.parse(line) as TestsOutcome);
-      reject(new BaselineFailed(`${file} could not be run: ${error?.message ?? line}`));
+      if (error === null && /^[{[]/.test(line)) return resolve(JSON.parse(line));
+      reject(new BaselineFailed(`${args.at(-1)} could not be run: ${error?.message ?? line}`));
     });
   });
 }
