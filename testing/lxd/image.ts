@@ -5,7 +5,9 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { libraries, madeOnce, output } from "../qemu/index.ts";
 
-const INIT = fileURLToPath(new URL("./init.sh", import.meta.url));
+const INIT = readFileSync(fileURLToPath(new URL("./init.sh", import.meta.url)));
+/** As this process has loaded it: an edit while it runs would give the image of before the name of the one after. */
+const RECIPE = readFileSync(import.meta.filename);
 const PROGRAMS = ["/usr/sbin/dropbear", "/usr/bin/dropbearkey"];
 const FOLDERS = [
   "bin",
@@ -15,7 +17,7 @@ const FOLDERS = [
   "proc",
   "sys",
   "root/.ssh",
-  "home/debian/.ssh",
+  "home/ubuntu/.ssh",
   "run",
   "tmp",
   "var/run",
@@ -42,9 +44,7 @@ export interface LxdImage {
 
 /** A system of busybox and dropbear that answers SSH in a container, in a folder for temporary files; made once. */
 export async function lxdImage(): Promise<LxdImage> {
-  const key = createHash("sha256")
-    .update(readFileSync(INIT))
-    .update(readFileSync(import.meta.filename));
+  const key = createHash("sha256").update(INIT).update(RECIPE);
   const folder = await madeOnce(`nodeyard-lxd-image-${key.digest("hex").slice(0, 16)}`, async (draft) => {
     const root = join(draft, "rootfs");
     for (const name of FOLDERS) await mkdir(join(root, name), { recursive: true });
@@ -58,10 +58,10 @@ export async function lxdImage(): Promise<LxdImage> {
         await copyFile(library, join(root, library));
       }
     }
-    await copyFile(INIT, join(root, "sbin/init"));
+    await writeFile(join(root, "sbin/init"), INIT);
     await writeFile(join(root, "etc/udhcpc"), DHCP);
     for (const script of ["sbin/init", "etc/udhcpc"]) await chmod(join(root, script), 0o755);
-    const users = ["root:x:0:0:root:/root:/bin/sh", "debian:x:0:0:debian:/home/debian:/bin/sh"];
+    const users = ["root:x:0:0:root:/root:/bin/sh", "ubuntu:x:0:0:ubuntu:/home/ubuntu:/bin/sh"];
     await writeFile(join(root, "etc/passwd"), `${users.join("\n")}\n`);
     await writeFile(join(root, "etc/shells"), "/bin/sh\n");
     await writeFile(join(draft, "metadata.yaml"), METADATA);

@@ -6,7 +6,7 @@ ip link set lo up
 if ip link set eth0 up; then udhcpc -i eth0 -q -n -t 30 -T 1 -s /etc/udhcpc; fi
 [ -s /etc/hostkey ] || dropbearkey -t ed25519 -f /etc/hostkey >/dev/null 2>&1
 # What cloud-init would do with its user data, which LXD writes there when it makes the container.
-for home in /root /home/debian; do
+for home in /root /home/ubuntu; do
   sed -n 's/^ *- \(ssh-.*\)/\1/p' /etc/user-data >"$home/.ssh/authorized_keys"
 done
 echo "nodeyard test image: $(hostname) is up"

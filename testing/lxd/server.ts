@@ -4,7 +4,7 @@ import { existsSync, openSync, readdirSync, readFileSync, rmdirSync, statSync } 
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { patient } from "../patience.ts";
 import { output } from "../qemu/index.ts";
@@ -26,30 +26,28 @@ export class LxdServer {
   /** Where it listens for TLS. */
   readonly address: string;
   readonly #process: ChildProcess;
-  readonly #groups: string;
 
-  private constructor(folder: string, address: string, process: ChildProcess, groups: string) {
+  private constructor(folder: string, address: string, process: ChildProcess) {
     this.folder = folder;
     this.socket = join(folder, "lxd/unix.socket");
     this.address = address;
     this.#process = process;
-    this.#groups = groups;
   }
 
   /** Starts a server with a pool for disks, a bridge, and the test image under the alias "tiny". `bare`: with none of it. */
   static async start({ bare = false } = {}): Promise<LxdServer> {
-    const folder = await mkdtemp(join(tmpdir(), "nodeyard-lxd-"));
+    await clearAfterKilled();
+    const folder = await mkdtemp(join(tmpdir(), `nodeyard-lxd-${process.pid}-`));
     // Root of a container is a user of this host that has no rights in it.
     await chmod(folder, 0o711);
-    const groups = `nodeyard-${folder.slice(-6)}`;
     const log = openSync(join(folder, "log"), "a");
     const spaces = ["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"];
-    const words = ["--pdeathsig", "KILL", "unshare", ...spaces, "sh", START, folder, groups];
+    const words = ["--pdeathsig", "KILL", "unshare", ...spaces, "sh", START, folder, basename(folder)];
     const child = spawn("setpriv", words, { stdio: ["ignore", log, log] });
     const pid = child.pid!;
     // Two octets that no other server of this host has at the same time.
     const [high, low] = [(pid >> 8) & 63, pid & 255];
-    const server = new LxdServer(folder, `https://10.${128 + high}.${low}.2:8443`, child, groups);
+    const server = new LxdServer(folder, `https://10.${128 + high}.${low}.2:8443`, child);
     try {
       await server.#ready();
       await server.#connect(pid, `10.${128 + high}.${low}`);
@@ -125,12 +123,7 @@ export class LxdServer {
     const ended = once(this.#process, "exit");
     this.#process.kill("SIGKILL");
     if (this.#process.exitCode === null && this.#process.signalCode === null) await ended;
-    const roots = existsSync(CGROUPS)
-      ? readdirSync(CGROUPS).map((name) => join(CGROUPS, name, this.#groups))
-      : [];
-    // A group can be removed only when the kernel has ended its last process.
-    for (const root of roots) await until(() => removeGroups(root));
-    await rm(this.folder, { recursive: true, force: true, maxRetries: 10 });
+    await clear(this.folder);
   }
 
   async #ready(): Promise<void> {
@@ -196,6 +189,22 @@ export class LxdServer {
   }
 }
 
+/** Removes what test processes that were killed have left: the name of a server's folder has the id of its process. */
+async function clearAfterKilled(): Promise<void> {
+  for (const name of readdirSync(tmpdir())) {
+    const [, pid] = /^nodeyard-lxd-(\d+)-/.exec(name) ?? [];
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) await clear(join(tmpdir(), name));
+  }
+}
+
+/** Removes a server's control groups, which have the name of its folder, and then the folder. */
+async function clear(folder: string): Promise<void> {
+  const roots = existsSync(CGROUPS) ? readdirSync(CGROUPS) : [];
+  // A group can be removed only when the kernel has ended its last process.
+  for (const root of roots) await until(() => removeGroups(join(CGROUPS, root, basename(folder))));
+  await rm(folder, { recursive: true, force: true, maxRetries: 10 });
+}
+
 /** Repeats `done` until it is true. */
 async function until(done: () => boolean | Promise<boolean>): Promise<void> {
   const end = performance.now() + patient(30_000);
@@ -205,14 +214,14 @@ async function until(done: () => boolean | Promise<boolean>): Promise<void> {
   }
 }
 
-/** Removes a tree of control groups, from its leaves. False: one of them still has a process. */
+/** Removes a tree of control groups, from its leaves. False: one of them still has a process, or another test removes it, too. */
 function removeGroups(group: string): boolean {
   if (!existsSync(group)) return true;
-  for (const name of readdirSync(group)) {
-    const inner = join(group, name);
-    if (statSync(inner, { throwIfNoEntry: false })?.isDirectory() && !removeGroups(inner)) return false;
-  }
   try {
+    for (const name of readdirSync(group)) {
+      const inner = join(group, name);
+      if (statSync(inner, { throwIfNoEntry: false })?.isDirectory() && !removeGroups(inner)) return false;
+    }
     rmdirSync(group);
     return true;
   } catch {

@@ -256,7 +256,13 @@ export const SUITES: readonly Suite[] = [
   {
     name: "lxd",
     command: vitest("lxd"),
-    covers: [...testsOf("lxd"), ...whole("drivers/lxd"), ...DRIVERS, "testing/lxd/**"],
+    covers: [
+      ...testsOf("lxd"),
+      ...whole("drivers/lxd"),
+      ...DRIVERS,
+      "testing/lxd/**",
+      "docs/how-to/one-big-machine-with-lxd.md",
+    ],
     turn: 0,
     takes: { seconds: 120, processors: 0.8, limit: 20 },
     needs: ["build"],

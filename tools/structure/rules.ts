@@ -98,6 +98,7 @@ export const NEEDS: Readonly<Record<string, string>> = {
 export const PAGE_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   "docs/tutorial/": ["testing/pages/steps.ts"],
   "docs/how-to/tls-for-zookeeper.md": ["testing/pages/steps.ts"],
+  "docs/how-to/one-big-machine-with-lxd.md": ["testing/pages/steps.ts"],
   "docs/how-to/watch-with-prometheus.md": ["testing/pages/steps.ts"],
   "docs/how-to/upgrade-and-go-back.md": ["testing/pages/steps.ts"],
   "docs/how-to/use-the-api.md": ["testing/pages/steps.ts"],

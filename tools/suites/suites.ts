@@ -42,7 +42,7 @@ export const SLOW: readonly Suite[] = [
   {
     name: "lxd",
     about: "containers of a real LXD, which need root and Debian's lxd",
-    include: ["packages/drivers/lxd/test/**/*.test.ts", "packages/nodeyard/process/test/lxd.test.ts"],
+    include: ["packages/drivers/lxd/test/**/*.test.ts", "packages/nodeyard/process/test/lxd*.test.ts"],
   },
   {
     name: "foreign",
