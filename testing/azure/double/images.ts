@@ -54,9 +54,13 @@ export class Blobs {
   /** `POST disks/NAME/beginGetAccess`: a signature for writing. */
   open(disk: Stored, origin: string): { readonly accessSAS: string } {
     disk.properties.diskState = "ActiveUpload";
-    const signature = `sig-${++this.#count}`;
+    const signature = createHash("sha256")
+      .update(`${disk.id} ${++this.#count}`)
+      .digest("base64");
     this.#open.set(signature, disk);
-    return { accessSAS: `${origin}/md-upload/${disk.name}/abcd?sv=2018-03-28&sr=b&sig=${signature}` };
+    return {
+      accessSAS: `${origin}/md-upload/${disk.name}/abcd?sv=2018-03-28&sr=b&sig=${encodeURIComponent(signature)}`,
+    };
   }
 
   /** `POST disks/NAME/endGetAccess`: Azure looks at the footer now. */

@@ -20,6 +20,9 @@ export interface Identity {
   readonly tokenFile: string | null;
 }
 
+/** Of the metadata service, which is on a machine's own link. */
+const METADATA = "http://169.254.169.254";
+
 /** The national clouds, by the host at which their users log in. */
 const CLOUDS: Readonly<Record<string, string>> = {
   "login.microsoftonline.com": "https://management.azure.com",
@@ -101,12 +104,18 @@ function managedRequest(resource: string, client: string | null, env: Around["en
     return { method: "GET" as const, url: `${endpoint}?${query}`, headers: { "x-identity-header": header } };
   }
   const query = new URLSearchParams({ "api-version": "2018-02-01", ...words });
-  const host = env.AZURE_POD_IDENTITY_AUTHORITY_HOST ?? "http://169.254.169.254";
+  const host = env.AZURE_POD_IDENTITY_AUTHORITY_HOST ?? METADATA;
   return {
     method: "GET" as const,
     url: `${host.replace(/\/+$/, "")}/metadata/identity/oauth2/token?${query}`,
     headers: { metadata: "true" },
   };
+}
+
+/** Whether this host itself gives out tokens there. Proxies do not reach that, and would read the header that guards it. */
+export function isOfHost(url: string, env: Around["env"]): boolean {
+  const own = [METADATA, env.IDENTITY_ENDPOINT, env.AZURE_POD_IDENTITY_AUTHORITY_HOST];
+  return own.some((one) => one !== undefined && URL.parse(one)?.host === new URL(url).host);
 }
 
 function textOf(path: string, read: Around["read"]): string {

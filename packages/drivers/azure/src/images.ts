@@ -7,6 +7,7 @@ import {
   type ImageTag,
   imageMetadata,
   inParallel,
+  keepSecret,
   type OpenFile,
   type Piece,
   pieces,
@@ -103,6 +104,7 @@ export function imageStore(
     const url = granted?.accessSAS ?? granted?.AccessSAS;
     if (url === undefined)
       throw new DriverError("transient", `Azure gave no address to write disk ${name} to`);
+    keepSecret(new URL(url).searchParams.get("sig"));
     let count = 0;
     async function* withData() {
       for await (const piece of pieces(streamed(openFile, order), PIECE)) {

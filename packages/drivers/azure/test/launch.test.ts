@@ -1,6 +1,7 @@
 import { DriverError, runSteps, type UploadOrder } from "@nodeyard/driver";
-import { describe, expect, it, test } from "vitest";
-import { HERE, LOCATION, SUBSCRIPTION, TENANT } from "../../../../testing/azure/index.ts";
+import { describe, expect, it, test, vi } from "vitest";
+import { HERE, LOCATION, SUBSCRIPTION, startAzure, TENANT } from "../../../../testing/azure/index.ts";
+import { thisHost } from "../src/edge/default.ts";
 import { AUTH, AzureRig, compile, INSTALLATION, vhd } from "./rig.ts";
 
 const { signal } = new AbortController();
@@ -277,9 +278,30 @@ test("29: an upload writes the pages with data only, goes on after a crash, and 
     ...["PUT disks", "POST disks/beginGetAccess", "POST disks/endGetAccess", "PUT images", "DELETE disks"],
   ]);
   await rig.clock.advance(10_000);
+  it("by App Service passes by proxies", async () => {
+    const azure = await startAzure();
+    try {
+      for (const name of ["HTTP_PROXY", "http_proxy"]) vi.stubEnv(name, "http://127.0.0.1:1");
+      for (const name of ["NO_PROXY", "no_proxy"]) vi.stubEnv(name, undefined);
+      vi.stubEnv("IDENTITY_ENDPOINT", `${azure.url}/msi/token`);
+      const wire = thisHost.connect();
+      const request = { method: "GET" as const, url: `${azure.url}/msi/token?resource=r`, signal };
+      const answer = await wire.send({ ...request, headers: { "x-identity-header": "header-1" } });
+      expect(answer.status).toBe(200);
+      await wire.close();
+    } finally {
+      vi.unstubAllEnvs();
+      await azure.close();
+    }
+  });
+
   await rig.drive(provider.list(signal));
   expect(rig.azure.world.all("disks")).toEqual([]);
   rig.azure.set({ faults: [{ call: "PUT pages", status: 400, code: "Md5Mismatch" }] });
   expect(await kindOf(upload("0000000002"))).toMatch(/Md5Mismatch/);
   expect(rig.azure.world.all("images")).toHaveLength(1);
 });
+  const { sig = "" } = rig.azure.calls.find(({ call }) => call === "PUT pages")!.query;
+  expect(new DriverError("transient", `?sig=${encodeURIComponent(sig)} (${sig})`).message).toBe(
+    "?sig=(secret) ((secret))",
+  );

@@ -4,7 +4,9 @@ import { proxyOf } from "@nodeyard/driver";
 import { wireOf } from "@nodeyard/driver/http";
 import { textIfExists } from "@nodeyard/runtime";
 import { type AzureHost, createAzureDriver } from "../driver.ts";
+import { isOfHost } from "../identity.ts";
 
+const { env } = process;
 const CONNECTIONS = 16;
 /** Bytes per read of an upload. */
 const CHUNK = 1 << 20;
@@ -16,14 +18,9 @@ const LENGTH = 64;
 
 /** Environment, files and network of this host. Files are read at each login, so that changes take effect. */
 export const thisHost: AzureHost = {
-  around: { env: process.env, read: textIfExists },
-  // The metadata service is on the machine's own link, where no proxy is.
+  around: { env, read: textIfExists },
   connect: () =>
-    wireOf(
-      TLS,
-      (url) => (new URL(url).hostname === "169.254.169.254" ? null : proxyOf(url, process.env, "requests")),
-      CONNECTIONS,
-    ),
+    wireOf(TLS, (url) => (isOfHost(url, env) ? null : proxyOf(url, env, "requests")), CONNECTIONS),
   openFile: (path) => createReadStream(path, { highWaterMark: CHUNK }),
   password() {
     for (;;) {
