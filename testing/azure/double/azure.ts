@@ -4,13 +4,15 @@ import { skus, usages } from "./catalog.ts";
 import { Blobs } from "./images.ts";
 import { Logins } from "./logins.ts";
 import { deleteVm, instanceView, putVm } from "./machines.ts";
-import { type AzureSettings, DEFAULTS } from "./settings.ts";
-import { type Json, type Stored, World } from "./world.ts";
+import { type AzureSettings, DEFAULTS, VERSIONS } from "./settings.ts";
+import { type Json, SERVICES, type Stored, World } from "./world.ts";
 
 export const SUBSCRIPTION = "11111111-2222-3333-4444-555555555555";
 export const LOCATION = "westeurope";
 /** Groups that exist; the subnet `default` of network `nodes` is in each. */
 export const GROUPS = ["nodes", "other"];
+const TYPES = ["virtualMachines", "disks", "images", "networkInterfaces", "publicIPAddresses", "subnets"];
+const ACTIONS = ["beginGetAccess", "endGetAccess"];
 
 /** A call as it came, and what it was answered. */
 export interface Call {
@@ -74,6 +76,8 @@ export class AzureDouble {
     const fault = this.#fault(call);
     if (fault?.how === "drop") return null;
     if (fault?.how === "silence") return "silence";
+    if (fault?.how === "page")
+      return { status: fault.status ?? 502, headers: { "content-type": "text/html" }, body: "<h1>No</h1>" };
     let answer: Answer;
     try {
       if (fault !== undefined && fault.how !== "drop-answer")
@@ -153,15 +157,10 @@ export class AzureDouble {
     return { [`x-ms-ratelimit-remaining-subscription-${kind}`]: String(Math.floor(bucket.left)) };
   }
 
-  #route({ method, url, body }: Asked, origin: Origin): Answer {
+  #route(asked: Asked, origin: Origin): Answer {
+    const { url } = asked;
     const path = decodeURIComponent(url.pathname).replace(/\/+$/, "");
-    const version = url.searchParams.get("api-version");
-    if (version === null)
-      throw new Refusal(
-        400,
-        "MissingApiVersionParameter",
-        "The api-version query parameter (?api-version=) is required for all requests.",
-      );
+    checkVersion(path, url.searchParams.get("api-version"));
     const [, subscription, rest = ""] = /^\/subscriptions\/([^/]+)(.*)$/i.exec(path) ?? [];
     if (subscription?.toLowerCase() !== SUBSCRIPTION)
       throw new Refusal(
@@ -170,34 +169,51 @@ export class AzureDouble {
         `The subscription '${subscription}' could not be found.`,
       );
     const [, operation] = /\/locations\/[^/]+\/operations\/([^/]+)$/i.exec(rest) ?? [];
-    if (operation !== undefined) return this.#operation(operation, version !== "location");
+    if (operation !== undefined)
+      return this.#operation(operation, url.searchParams.get("monitor") !== "true");
     if (/\/providers\/Microsoft\.Compute\/skus$/i.test(rest))
       return { status: 200, body: { value: skus(this.world, LOCATION) } };
     const [, location] = /\/locations\/([^/]+)\/usages$/i.exec(rest) ?? [];
     if (location !== undefined) return { status: 200, body: { value: usages(this.world, location) } };
-    const [, group, types, one, action] =
-      /^\/resourceGroups\/([^/]+)\/providers\/Microsoft\.\w+\/((?:virtualNetworks\/[^/]+\/)?\w+)(?:\/([^/]+))?(?:\/(\w+))?$/i.exec(
+    return this.#resource(asked, path, rest, origin);
+  }
+
+  /** A resource of a group, or a list of them. `rest`: the path below the subscription. */
+  #resource({ method, url, headers, body }: Asked, path: string, rest: string, origin: Origin): Answer {
+    const [, group, service, network, types, one, action] =
+      /^\/resourceGroups\/([^/]+)\/providers\/([\w.]+)\/(?:virtualNetworks\/([^/]+)\/)?(\w+)(?:\/([^/]+))?(?:\/(\w+))?$/i.exec(
         rest,
       ) ?? [];
-    if (group === undefined || types === undefined)
+    const type = TYPES.find((known) => known.toLowerCase() === types?.toLowerCase());
+    if (group === undefined || type === undefined || !isOf(service!, type))
       throw new Refusal(404, "InvalidResourceType", `The resource type could not be found in ${path}.`);
     if (!GROUPS.includes(group.toLowerCase()))
       throw new Refusal(404, "ResourceGroupNotFound", `Resource group '${group}' could not be found.`);
-    const type = types.split("/").at(-1)!;
     if (one === undefined) return this.#list(group, type, url, origin);
     const found = type === "subnets" ? this.world.byId(path) : this.world.find(group, type, one);
     const json = () => (body.byteLength === 0 ? {} : (JSON.parse(body.toString()) as Json));
-    if (method === "PUT") return this.#put(group, type, one, json(), origin);
+    if (method === "PUT") {
+      const only = headers["if-none-match"];
+      if ((only ?? "*") !== "*")
+        throw new Refusal(400, "InvalidParameter", `If-None-Match must be '*', and not '${only}'.`);
+      if (only === "*" && found !== undefined)
+        throw new Refusal(412, "PreconditionFailed", `There is ${found.id}, and If-None-Match is '*'.`);
+      return this.#put(group, type, one, json(), origin);
+    }
     if (found === undefined) {
       if (method === "DELETE") return { status: 204 };
+      // The service itself answers for a part of something that is there.
+      if (network?.toLowerCase() === "nodes")
+        throw new Refusal(404, "NotFound", `Resource ${path} not found.`);
+      const what = network === undefined ? `${type}/${one}` : `virtualNetworks/${network}`;
       throw new Refusal(
         404,
         "ResourceNotFound",
-        `The Resource 'Microsoft.Compute/${type}/${one}' under resource group '${group}' was not found.`,
+        `The Resource '${service}/${what}' under resource group '${group}' was not found.`,
       );
     }
     if (method === "DELETE") return this.#delete(group, type, found, origin);
-    if (method === "POST") return this.#act(found, action ?? "", origin);
+    if (method === "POST") return this.#act(found, action?.toLowerCase() ?? "", origin);
     if (type === "virtualMachines" && url.searchParams.get("$expand") === "instanceView") {
       const view = {
         ...found,
@@ -273,6 +289,9 @@ export class AzureDouble {
       );
     const operation = this.#operations.start(world.settings.operationMs, (at) => {
       world.delete(found, at);
+      // The addresses of an interface stay.
+      for (const { properties } of world.in(group))
+        if (properties.ipConfiguration?.id.startsWith(`${found.id}/`)) delete properties.ipConfiguration;
       return undefined;
     });
     return { status: 202, headers: this.#links(operation, origin) };
@@ -280,8 +299,8 @@ export class AzureDouble {
 
   #act(found: Stored, action: string, origin: Origin): Answer {
     const acts: Readonly<Record<string, () => unknown>> = {
-      beginGetAccess: () => this.blobs.open(found, origin),
-      endGetAccess: () => this.blobs.close(found),
+      begingetaccess: () => this.blobs.open(found, origin),
+      endgetaccess: () => this.blobs.close(found),
     };
     const act = acts[action];
     if (act === undefined) throw new Refusal(404, "InvalidAction", `There is no ${action}.`);
@@ -293,7 +312,7 @@ export class AzureDouble {
     const at = `${origin}/subscriptions/${SUBSCRIPTION}/providers/Microsoft.Compute/locations/${LOCATION}/operations/${id}`;
     return {
       "azure-asyncoperation": `${at}?api-version=2025-04-01`,
-      location: `${at}?p=1&monitor=true&api-version=location`,
+      location: `${at}?p=1&monitor=true&api-version=2025-04-01`,
       "retry-after": String(Math.ceil(Math.min(10, Math.max(0, this.world.settings.operationMs) / 2_000))),
     };
   }
@@ -325,6 +344,32 @@ export class AzureDouble {
   }
 }
 
+function isOf(service: string, type: string): boolean {
+  return service.toLowerCase() === (SERVICES[type] ?? "Microsoft.Compute").toLowerCase();
+}
+
+/** Refuses what asks for no version of the API, or for one that the type does not have. */
+function checkVersion(path: string, version: string | null): void {
+  if (version === null)
+    throw new Refusal(
+      400,
+      "MissingApiVersionParameter",
+      "The api-version query parameter (?api-version=) is required for all requests.",
+    );
+  if (!/^\d{4}-\d\d-\d\d(-preview)?$/.test(version))
+    throw new Refusal(400, "InvalidApiVersionParameter", `The api-version '${version}' is invalid.`);
+  const [, service = "", type = ""] = /\/providers\/([\w.]+)\/(\w+)/.exec(path.toLowerCase()) ?? [];
+  const all = Object.entries(VERSIONS);
+  const [, served = []] =
+    all.find(([name]) => name === type) ?? all.find(([name]) => name.toLowerCase() === service) ?? [];
+  if (served.includes(version)) return;
+  throw new Refusal(
+    400,
+    "NoRegisteredProviderFound",
+    `No registered resource provider found for API version '${version}' and type '${type}'. The supported api-versions are '${served.join(", ")}'.`,
+  );
+}
+
 /** The type that a path is about; of an action with its name. */
 function typeOf(path: string): string {
   const parts = path
@@ -332,10 +377,13 @@ function typeOf(path: string): string {
     .split(/\/providers\/[\w.]+\//i)
     .at(-1)!
     .split("/");
-  const action = parts.length === 3 && parts[0] !== "virtualNetworks" ? `/${parts[2]}` : "";
+  const known = (word: string) =>
+    [...TYPES, ...ACTIONS].find((one) => one.toLowerCase() === word.toLowerCase()) ?? word;
+  const isSubnet = parts[0]!.toLowerCase() === "virtualnetworks";
+  const action = parts.length === 3 && !isSubnet ? `/${known(parts[2]!)}` : "";
   if (path.startsWith("/md-upload/")) return "pages";
   if (parts[0] === "locations") return parts[2] ?? "locations";
-  return parts[0] === "virtualNetworks" ? "subnets" : `${parts[0]}${action}`;
+  return isSubnet ? "subnets" : `${known(parts[0]!)}${action}`;
 }
 
 /** A body without what only the double knows. */

@@ -42,8 +42,11 @@ export interface Fault {
   readonly retryAfter?: number;
   /** Default: without end. */
   readonly times?: number;
-  /** drop: nothing happened, and the connection ends; drop-answer: it happened; silence: no answer comes. */
-  readonly how?: "error" | "drop" | "drop-answer" | "silence";
+  /**
+   * drop: nothing happened, and the connection ends; drop-answer: it happened; silence: no answer comes; page: something between the client
+   * and Azure answers with a page of HTML.
+   */
+  readonly how?: "error" | "drop" | "drop-answer" | "silence" | "page";
 }
 
 export const DEFAULTS: AzureSettings = {
@@ -67,5 +70,12 @@ export const SIZES: Readonly<
   Standard_D2s_v5: { family: "standardDSv5Family", vcpus: 2, gib: 8 },
   Standard_D4s_v5: { family: "standardDSv5Family", vcpus: 4, gib: 16 },
   Standard_B1ls: { family: "standardBsFamily", vcpus: 1, gib: 0.5 },
+};
+/** Some of the versions of the API that Azure serves, of types that have their own and of the services. */
+export const VERSIONS: Readonly<Record<string, readonly string[]>> = {
+  disks: ["2023-04-02", "2023-10-02", "2024-03-02", "2025-01-02"],
+  skus: ["2017-03-30", "2017-09-01", "2019-04-01", "2021-07-01"],
+  "Microsoft.Compute": ["2023-09-01", "2024-03-01", "2024-07-01", "2024-11-01", "2025-04-01"],
+  "Microsoft.Network": ["2023-11-01", "2024-01-01", "2024-03-01", "2024-05-01", "2024-07-01", "2024-10-01"],
 };
 export const ZONES = ["1", "2", "3"];

@@ -24,7 +24,8 @@ export interface Stored {
   goneAt?: number;
 }
 
-const SERVICES: Readonly<Record<string, string>> = {
+/** Services of the types that are not of Microsoft.Compute. */
+export const SERVICES: Readonly<Record<string, string>> = {
   networkInterfaces: "Microsoft.Network",
   publicIPAddresses: "Microsoft.Network",
   subnets: "Microsoft.Network",

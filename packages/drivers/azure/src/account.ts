@@ -9,7 +9,6 @@ import {
   tagOf,
 } from "@nodeyard/driver";
 import { Arm, type ArmOptions } from "./arm.ts";
-import type { Identity } from "./identity.ts";
 import { type AzureResource, keyOf } from "./resources.ts";
 import { Sizes } from "./sizes.ts";
 
@@ -30,7 +29,6 @@ export interface AddressedVm extends AzureResource {
 
 /** What an account is opened with. */
 export interface AccountOptions extends ArmOptions {
-  readonly identity: Identity;
   readonly location: string;
   readonly group: string;
   readonly log: Log;

@@ -6,6 +6,7 @@ import {
   type Clock,
   CloudConfigError,
   callText,
+  DriverError,
   type HttpAnswer,
   HttpCalls,
   type HttpRequest,
@@ -19,17 +20,20 @@ import {
   safeRetry,
   sleep,
   type Unsent,
+  unlessRefused,
   type Wire,
+  wasRefused,
 } from "@nodeyard/driver";
-import { failed, faultIn, isMissing, jsonOf } from "./errors.ts";
+import { failed, faultIn, jsonOf, MISSING } from "./errors.ts";
 import { type Around, type Identity, identityOf, tokenRequest } from "./identity.ts";
+import { keyOf } from "./resources.ts";
 
-/** Versions of the API by service and type of resource. */
+/** Versions of the API by service and type of resource, in lower case, as ids come in any. */
 const VERSIONS: Readonly<Record<string, string>> = {
-  "Microsoft.Compute": "2025-04-01",
-  "Microsoft.Compute/disks": "2025-01-02",
-  "Microsoft.Compute/skus": "2021-07-01",
-  "Microsoft.Network": "2024-05-01",
+  "microsoft.compute": "2025-04-01",
+  "microsoft.compute/disks": "2025-01-02",
+  "microsoft.compute/skus": "2021-07-01",
+  "microsoft.network": "2024-05-01",
 };
 /** Time limit of a login, milliseconds. */
 const LOGIN_MS = 30_000;
@@ -43,8 +47,6 @@ const MOST_PAGES = 10_000;
 
 interface Token {
   readonly text: string;
-  /** That of the login: a replaced credential is used from the next one on. */
-  readonly identity: Identity;
   /** Wall time of its end, milliseconds. */
   readonly end: number;
 }
@@ -56,11 +58,14 @@ export interface ArmOptions {
   readonly wire: Wire;
   readonly around: Around;
   readonly authPath: string | null;
+  /** Whose subscription it is. A replaced credential is used from the next login on, for the same subscription. */
+  readonly identity: Identity;
   readonly observe: ((call: ApiCall) => void) | undefined;
 }
 
 type Json = Readonly<Record<string, unknown>>;
 type Query = Readonly<Record<string, string>>;
+type Extra = Partial<{ body: object; query: Query; headers: Query; first: boolean }>;
 
 /**
  * The resource manager of one subscription. Paths are ids, or begin below the subscription
@@ -120,12 +125,8 @@ export class Arm implements Account {
 
   /** One resource, or an answer of another form; undefined: there is none. */
   async get<T>(path: string, signal: AbortSignal, query: Query = {}): Promise<T | undefined> {
-    try {
-      return jsonOf<T>(await this.#call("GET", path, signal, { query }));
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
+    const answer = await unlessRefused(this.#call("GET", path, signal, { query }), ...MISSING);
+    return answer && jsonOf<T>(answer);
   }
 
   /** All pages of a list. */
@@ -146,27 +147,25 @@ export class Arm implements Account {
     }
   }
 
-  /** Makes a resource, or changes it. Resolves to it as it is when Azure has accepted the request. */
-  async put<T>(path: string, body: object, signal: AbortSignal): Promise<T> {
-    return jsonOf<T>(await this.#call("PUT", path, signal, { body }));
+  /** Makes a resource; resolves when Azure has accepted it. One that is there stays as it is: a repeated request changes nothing. */
+  async make(path: string, body: object, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#call("PUT", path, signal, { body, headers: { "if-none-match": "*" } });
+    } catch (cause) {
+      // What is missing is an image or another thing that the body names.
+      if (wasRefused(cause, ...MISSING)) throw new DriverError("configuration", cause.message, { cause });
+      if (!wasRefused(cause, 412)) throw cause;
+    }
   }
 
   /** Deletes a resource; resolves when Azure has accepted it. One that is missing is no error. */
   async delete(path: string, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#call("DELETE", path, signal);
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
+    await unlessRefused(this.#call("DELETE", path, signal), ...MISSING);
   }
 
   /** Deletes a resource, and waits for its end. One that is missing is no error. */
   async gone(path: string, signal: AbortSignal): Promise<void> {
-    try {
-      await this.whole("DELETE", path, undefined, signal);
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
+    await unlessRefused(this.whole("DELETE", path, undefined, signal), ...MISSING);
   }
 
   /** Writes pages of a disk. `url`: with a signature, so that no token is sent. */
@@ -212,16 +211,17 @@ export class Arm implements Account {
     method: HttpRequest["method"],
     path: string,
     signal: AbortSignal,
-    { body, query = {}, first = false }: { body?: object; query?: Query; first?: boolean } = {},
+    { body, query = {}, headers, first = false }: Extra = {},
   ): Promise<HttpAnswer> {
     signal.throwIfAborted();
-    const request = ({ text, identity }: Token): Unsent => ({
+    const request = ({ text }: Token): Unsent => ({
       method,
-      url: urlOf(path, query, identity),
+      url: urlOf(path, query, this.#options.identity),
       headers: {
         authorization: `Bearer ${text}`,
         accept: "application/json",
         ...(body !== undefined && { "content-type": "application/json" }),
+        ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
@@ -235,8 +235,14 @@ export class Arm implements Account {
   }
 
   async #logIn(signal: AbortSignal): Promise<Token> {
-    const { wire, clock, around, authPath } = this.#options;
+    const { wire, clock, around, authPath, identity: opened } = this.#options;
     const identity = identityOf(authPath, around);
+    // Its lists would lack the machines that are there, as if somebody had deleted them.
+    for (const key of ["subscription", "resourceManager"] as const)
+      if (keyOf(identity[key]) !== keyOf(opened[key]))
+        throw new CloudConfigError(
+          `the credentials are for ${identity[key]} now, and the provider for ${opened[key]}; give it another name, or change them back`,
+        );
     const request = tokenRequest(identity, around);
     let answer: HttpAnswer;
     try {
@@ -251,7 +257,7 @@ export class Arm implements Account {
       throw new CloudConfigError(`no token: ${faultIn(answer).text ?? answer.status}; check the credentials`);
     const seconds = Number(expires_in);
     const end = seconds > 0 ? clock.now() + seconds * 1_000 : Number(expires_on) * 1_000;
-    return { text, identity, end };
+    return { text, end };
   }
 }
 
@@ -264,16 +270,17 @@ function urlOf(path: string, query: Query, { resourceManager, subscription }: Id
     if (isAzure && to.protocol === azure.protocol) return path;
     throw new OddAnswer(`a link leads to ${to.origin}, and not to Azure`);
   }
-  const [, service = "", type = ""] = /\/providers\/([\w.]+)\/(\w+)/.exec(path) ?? [];
-  const version = VERSIONS[`${service}/${type}`] ?? VERSIONS[service]!;
+  const [, service = "", type = ""] = /\/providers\/([\w.]+)\/(\w+)/.exec(keyOf(path)) ?? [];
+  const version = VERSIONS[`${service}/${type}`] ?? VERSIONS[service];
+  if (version === undefined) throw new DriverError("configuration", `${path} is of no known service`);
   const words = new URLSearchParams({ "api-version": version, ...query });
-  const root = path.startsWith("/subscriptions/") ? "" : `/subscriptions/${subscription}`;
+  const root = keyOf(path).startsWith("/subscriptions/") ? "" : `/subscriptions/${subscription}`;
   return `${resourceManager}${root}${path}?${words}`;
 }
 
 /** Service, method and types, without names: `compute.GET.virtualMachines`. */
 function operationOf(method: string, path: string): string {
-  const [, service = "resources", rest = ""] = /\/providers\/Microsoft\.(\w+)\/([^?]*)/.exec(path) ?? [];
+  const [, service = "resources", rest = ""] = /\/providers\/Microsoft\.(\w+)\/([^?]*)/i.exec(path) ?? [];
   return [service.toLowerCase(), method, ...rest.split("/").filter((_, at) => at % 2 === 0)].join(".");
 }
 

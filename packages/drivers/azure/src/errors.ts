@@ -6,7 +6,6 @@ import {
   judged,
   OddAnswer,
   type SaidFault,
-  wasRefused,
 } from "@nodeyard/driver";
 
 /** Codes of Azure whose kind does not follow from the HTTP status. */
@@ -41,7 +40,10 @@ const ERRORS: readonly FaultRow[] = [
   },
   {
     kind: "access",
-    codes: ["MissingSubscriptionRegistration", /^(ReadOnlyDisabled)?Subscription(NotFound)?$/, "ScopeLocked"],
+    codes: [
+      ...["MissingSubscriptionRegistration", "ResourceGroupNotFound", "ScopeLocked"],
+      /^(ReadOnlyDisabled)?Subscription(NotFound)?$/,
+    ],
   },
   {
     kind: "access",
@@ -52,14 +54,14 @@ const ERRORS: readonly FaultRow[] = [
     kind: "configuration",
     codes: [
       "RequestDisallowedByPolicy",
-      "ResourceGroupNotFound",
       "InvalidResourceReference",
       /^(Platform|Gallery)?ImageNotFound$/,
       "ResourcePurchaseValidationFailed",
     ],
   },
-  // Of an operation that was accepted, and of a machine that was made.
-  { kind: "transient", statuses: [0, 412, 423] },
+  { kind: "not-found", statuses: [404], codes: [/./] },
+  // Of an operation that was accepted, of what answers in Azure's place, and of a machine that was made.
+  { kind: "transient", statuses: [0, 404, 412, 423] },
 ];
 
 /** Makes DriverErrors of all errors of the driver's code; no other place does so. */
@@ -95,10 +97,8 @@ function said(error: unknown): SaidFault {
   return { codes: [...(inner ?? []), ...(typeof code === "string" ? [code] : [])], text };
 }
 
-/** Whether a resource is missing; a group that is missing is a mistake of the configuration. */
-export function isMissing(error: unknown): boolean {
-  return wasRefused(error, 404) && !wasRefused(error, "ResourceGroupNotFound");
-}
+/** Codes for a resource that is missing. The status alone is also that of a missing group or subscription, and of a proxy. */
+export const MISSING = ["ResourceNotFound", "NotFound"] as const;
 
 /** The body of a success. */
 export function jsonOf<T>(answer: HttpAnswer): T {

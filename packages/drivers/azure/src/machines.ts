@@ -1,5 +1,4 @@
 import {
-  CALL_MS,
   type CreateOrder,
   DriverError,
   type Evidence,
@@ -17,6 +16,9 @@ import type { AzureLabelOwn, AzureProviderConfig } from "./config.ts";
 import { kindOf } from "./errors.ts";
 import { type AzureResource, keyOf } from "./resources.ts";
 import { amountsOf } from "./sizes.ts";
+
+/** Milliseconds that a create goes on after its caller gave up, with its wait at the rate limit. */
+const CREATE_MS = 900_000;
 
 /** Handles of a provider. */
 export interface Parts {
@@ -36,7 +38,7 @@ export interface Parts {
 function machinesOf({ account, clock, closed }: Parts): NodeMachines<AddressedVm> {
   const { arm, watch } = account;
   return new NodeMachines<AddressedVm>({
-    ...{ clock, watch, closed, createMs: CALL_MS, what: "machine" },
+    ...{ clock, watch, closed, createMs: CREATE_MS, what: "machine" },
     idOf: ({ name }) => keyOf(name),
     idIn: nameIn,
     metadataOf: ({ tags = {} }) => tags,
@@ -64,14 +66,15 @@ function machinesOf({ account, clock, closed }: Parts): NodeMachines<AddressedVm
 
 /** Launch and removal. One request makes a machine with all its parts, and one deletes them. */
 export function machineWork(parts: Parts): MachineWork<AddressedVm, undefined> {
-  const { account, log } = parts;
+  const { account, config, log } = parts;
   return {
     machines: machinesOf(parts),
+    makeMs: config.launchTimeoutMs,
     async make(order, _, signal) {
       const name = nameOf(order.tag);
       const body = vmBody(order, await resolved(parts, order, signal), log);
       return async (until) => {
-        await account.arm.put(account.path("virtualMachines", name), body, until);
+        await account.arm.make(account.path("virtualMachines", name), body, until);
         return name;
       };
     },

@@ -45,7 +45,7 @@ export function azureCloud(
     ],
     async amounts(_, signal) {
       const known = await sizes.all(signal);
-      return (vm) => usedBy(vm, known);
+      return (vm) => usedBy(vm, known, config.own.location);
     },
     async quota(signal) {
       const known = await sizes.all(signal);

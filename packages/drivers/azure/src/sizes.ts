@@ -96,7 +96,7 @@ export class Sizes {
    */
   async limits(listed: readonly AzureResource[], signal: AbortSignal): Promise<Resources> {
     const [usages, sizes] = await Promise.all([this.#usages.get(signal), this.all(signal)]);
-    const own = listed.reduce<Resources>((sum, vm) => add(sum, usedBy(vm, sizes)), {});
+    const own = listed.reduce<Resources>((sum, vm) => add(sum, usedBy(vm, sizes, this.#location)), {});
     return Object.fromEntries(
       usages.map(({ name: { value }, currentValue, limit }) => {
         const name = NAMES[value] ?? value;
@@ -120,10 +120,12 @@ export function amountsOf({ vcpus, ram, family }: Size, spot: boolean): Resource
   return { instances: 1, cores: vcpus, ram, ...counted };
 }
 
-/** What a listed machine uses; of a size that is not sold any more only the machine is known. */
-export function usedBy({ properties }: AzureResource, sizes: ReadonlyMap<string, Size>): Resources {
-  const size = sizes.get(keyOf(properties.hardwareProfile?.vmSize));
-  return size === undefined ? { instances: 1 } : amountsOf(size, properties.priority === "Spot");
+/** What a listed machine uses of a location's quotas; of a size that is not sold any more only the machine is known. */
+export function usedBy(vm: AzureResource, sizes: ReadonlyMap<string, Size>, location: string): Resources {
+  // A group has machines of any location.
+  if (keyOf(vm.location) !== keyOf(location)) return {};
+  const size = sizes.get(keyOf(vm.properties.hardwareProfile?.vmSize));
+  return size === undefined ? { instances: 1 } : amountsOf(size, vm.properties.priority === "Spot");
 }
 
 /** Zones and restrictions are those of the location; the list may have others, too. */

@@ -58,3 +58,12 @@ test("200 launches and deletions at once, throttled, with lost answers, a full z
   expect((launched - refused) / MACHINES).toBeLessThan(PER_LAUNCH);
   expect((azure.calls.length - launched) / MACHINES).toBeLessThan(PER_DELETION);
 });
+
+test("more launches at once than the default rate takes in two minutes only wait", async () => {
+  const rig = new AzureRig({ quotas: { standardDSv5Family: 500 } });
+  const config = compile({ small: {} }, { provider: { rate: 1 } });
+  const provider = await rig.open(config);
+  const orders = Array.from({ length: 150 }, (_, at) => rig.order(config, "small", at + 1));
+  await rig.drive(Promise.all(orders.map((order) => rig.launch(provider, order))));
+  expect(rig.azure.world.all("virtualMachines")).toHaveLength(150);
+});

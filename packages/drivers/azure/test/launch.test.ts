@@ -6,6 +6,7 @@ import { AUTH, AzureRig, compile, INSTALLATION, vhd } from "./rig.ts";
 
 const { signal } = new AbortController();
 const IMAGE_ID = `/subscriptions/${SUBSCRIPTION}/resourceGroups/g/providers/Microsoft.Compute/images/i`;
+const SUBNET = `/subscriptions/${SUBSCRIPTION}/resourceGroups/nodes/providers/Microsoft.Network/virtualNetworks/nodes/subnets/default`;
 const bodyOf = (rig: AzureRig, call: string) =>
   // biome-ignore lint/suspicious/noExplicitAny: a body of the API
   rig.azure.calls.find((one) => one.call === call)?.body as any;
@@ -127,6 +128,8 @@ describe("errors of Azure", () => {
       { faults: [{ call: "PUT virtualMachines", status: 400, code: "RequestDisallowedByPolicy" }] },
       "configuration: ",
     ],
+    [{ faults: [{ call: "PUT virtualMachines", status: 404, code: "NotFound" }] }, "configuration: "],
+    [{ faults: [{ call: "PUT virtualMachines", status: 404, code: "ResourceGroupNotFound" }] }, "access: "],
   ])("%j is %s", async (settings, said) => {
     const rig = new AzureRig(settings);
     const config = compile();
@@ -162,6 +165,40 @@ describe("errors of Azure", () => {
     expect(rig.azure.world.all("virtualMachines")).toHaveLength(8);
     expect(rig.azure.calls.filter(({ status }) => status === 429).length).toBeLessThan(2 * orders.length);
   });
+
+  it("a request that is repeated changes no machine that is there", async () => {
+    const rig = new AzureRig({ faults: [{ call: "PUT virtualMachines", how: "drop-answer", times: 1 }] });
+    const config = compile();
+    const provider = await rig.open(config);
+    const launching = rig.launch(provider, rig.order(config, "small", 1));
+    await rig.clock.advance(0);
+    const [vm] = rig.azure.world.all("virtualMachines");
+    vm!.tags = { ...vm!.tags, since: "then" };
+    await rig.drive(launching);
+    expect(vm!.tags).toMatchObject({ nodepool_node_id: "0000000001", since: "then" });
+  });
+
+  it.each([
+    [{ status: 404, code: "SubscriptionNotFound" }, "access: "],
+    [{ status: 404, code: "ResourceGroupNotFound" }, "access: "],
+    [{ status: 404, how: "page" as const }, "transient: .*with a page of HTML"],
+  ])("%j does not say that a resource is gone", async (fault, said) => {
+    const rig = new AzureRig();
+    const config = compile();
+    const { offers } = await rig.open(config);
+    const tag = {
+      installation: INSTALLATION,
+      provider: config.name,
+      image: "i",
+      buildId: "b",
+      uploadId: "1",
+    };
+    const how = { clock: rig.clock, signal, externalId: null, save: async () => {} };
+    const remove = () => rig.drive(runSteps((context) => offers!.images!.remove(tag, context), how));
+    expect(await kindOf(remove())).toBe("no error");
+    rig.azure.set({ faults: [{ call: "*", ...fault }] });
+    expect(await kindOf(remove())).toMatch(new RegExp(said));
+  });
 });
 
 it("quotas are those of the labels' families and market, less what others use", async () => {
@@ -172,11 +209,15 @@ it("quotas are those of the labels' families and market, less what others use", 
   const config = compile({ small: {}, cheap: { "use-spot": true, "spot-max-price": 0.05 } });
   const provider = await rig.open(config);
   await rig.create(provider, rig.order(config, "small", 1));
+  const far = { hardwareProfile: { vmSize: "Standard_D2s_v5" }, provisioningState: "Succeeded" };
+  rig.azure.world.make("nodes", "virtualMachines", "far", { location: "northeurope", properties: far });
   const cheap = rig.order(config, "cheap", 2);
   await rig.create(provider, cheap);
   await rig.clock.advance(60_000);
   const limits = { instances: 25_000, "regional-vcpus": 290, standardDSv5Family: 150, lowPriorityCores: 100 };
   expect(await rig.drive(provider.quota(signal))).toEqual(limits);
+  const listed = await rig.drive(provider.list(signal));
+  expect(listed.find(({ id }) => id === "far")?.resources).toEqual({});
   const need = await rig.drive(provider.need(cheap.label, signal));
   expect(need).toEqual({ instances: 1, cores: 2, ram: 8192, lowPriorityCores: 2 });
   const { properties } = rig.azure.calls.filter(({ call }) => call === "PUT virtualMachines")[1]!.body as {
@@ -210,6 +251,14 @@ it("parts that outlive their machine are leaks, also the disk, which has no tag"
     ["pip", undefined],
     ["disk", "0000000001"],
   ]);
+  const sweep = async () => {
+    for (const one of await rig.drive(provider.list(signal)))
+      if (one.tag !== null) await rig.drive(provider.removeResource(one, signal));
+  };
+  await sweep();
+  expect(await types()).toEqual([["pip", "0000000001"]]);
+  await sweep();
+  expect(await types()).toEqual([]);
 });
 
 describe("a login", () => {
@@ -229,6 +278,23 @@ describe("a login", () => {
     expect(await kindOf(opened(rig))).toBe("no error");
   });
 
+  it("by App Service passes by proxies", async () => {
+    const azure = await startAzure();
+    try {
+      for (const name of ["HTTP_PROXY", "http_proxy"]) vi.stubEnv(name, "http://127.0.0.1:1");
+      for (const name of ["NO_PROXY", "no_proxy"]) vi.stubEnv(name, undefined);
+      vi.stubEnv("IDENTITY_ENDPOINT", `${azure.url}/msi/token`);
+      const wire = thisHost.connect();
+      const request = { method: "GET" as const, url: `${azure.url}/msi/token?resource=r`, signal };
+      const answer = await wire.send({ ...request, headers: { "x-identity-header": "header-1" } });
+      expect(answer.status).toBe(200);
+      await wire.close();
+    } finally {
+      vi.unstubAllEnvs();
+      await azure.close();
+    }
+  });
+
   it.each([
     [{ ...AUTH, clientSecret: "wrong-secret" }, {}, "access: .*AADSTS7000215"],
     [{ ...AUTH, subscriptionId: "" }, {}, "access: .*AZURE_SUBSCRIPTION_ID"],
@@ -242,10 +308,25 @@ describe("a login", () => {
   });
 
   it.each([
-    [{ "resource-group": "none" }, "ResourceGroupNotFound"],
-    [{ network: "none" }, "there is no subnet"],
-  ])("to %j does not open", async (keys, said) => {
-    expect(await kindOf(opened(new AzureRig(), keys))).toMatch(new RegExp(`^configuration: .*${said}`));
+    [{ "resource-group": "none" }, "access: .*ResourceGroupNotFound"],
+    [{ network: "none" }, "configuration: there is no subnet"],
+    [{ network: { network: "nodes", subnet: "none" } }, "configuration: there is no subnet"],
+    [
+      { network: undefined, "subnet-id": SUBNET.replace("Network", "Other") },
+      "configuration: .*of no known service",
+    ],
+    [{ network: undefined, "subnet-id": SUBNET.toLowerCase() }, "no error"],
+  ])("to %j: %s", async (keys, said) => {
+    expect(await kindOf(opened(new AzureRig(), keys))).toMatch(new RegExp(`^${said}`));
+  });
+
+  it("of another subscription than the provider's is refused", async () => {
+    const rig = new AzureRig();
+    const provider = await opened(rig);
+    rig.files.set("/auth.json", JSON.stringify({ ...AUTH, subscriptionId: "another" }));
+    await rig.clock.advance(3_600_000);
+    expect(await kindOf(rig.drive(provider.list(signal)))).toMatch(/^access: .*are for another now/);
+    expect(rig.azure.calls.filter(({ path }) => path.includes("another"))).toEqual([]);
   });
 });
 
@@ -273,35 +354,18 @@ test("29: an upload writes the pages with data only, goes on after a crash, and 
   expect(sha256).toBe((await import("node:crypto")).createHash("sha256").update(data).digest("hex"));
   // The first MiB, two pages in the middle, and the footer.
   expect(bytes).toBe((1 << 20) + 1_024 + 512);
+  const { sig = "" } = rig.azure.calls.find(({ call }) => call === "PUT pages")!.query;
+  expect(new DriverError("transient", `?sig=${encodeURIComponent(sig)} (${sig})`).message).toBe(
+    "?sig=(secret) ((secret))",
+  );
   const calls = rig.azure.calls.map(({ call }) => call).filter((call) => !call.startsWith("GET"));
   expect(calls.filter((call) => call !== "PUT pages")).toEqual([
     ...["PUT disks", "POST disks/beginGetAccess", "POST disks/endGetAccess", "PUT images", "DELETE disks"],
   ]);
   await rig.clock.advance(10_000);
-  it("by App Service passes by proxies", async () => {
-    const azure = await startAzure();
-    try {
-      for (const name of ["HTTP_PROXY", "http_proxy"]) vi.stubEnv(name, "http://127.0.0.1:1");
-      for (const name of ["NO_PROXY", "no_proxy"]) vi.stubEnv(name, undefined);
-      vi.stubEnv("IDENTITY_ENDPOINT", `${azure.url}/msi/token`);
-      const wire = thisHost.connect();
-      const request = { method: "GET" as const, url: `${azure.url}/msi/token?resource=r`, signal };
-      const answer = await wire.send({ ...request, headers: { "x-identity-header": "header-1" } });
-      expect(answer.status).toBe(200);
-      await wire.close();
-    } finally {
-      vi.unstubAllEnvs();
-      await azure.close();
-    }
-  });
-
   await rig.drive(provider.list(signal));
   expect(rig.azure.world.all("disks")).toEqual([]);
   rig.azure.set({ faults: [{ call: "PUT pages", status: 400, code: "Md5Mismatch" }] });
   expect(await kindOf(upload("0000000002"))).toMatch(/Md5Mismatch/);
   expect(rig.azure.world.all("images")).toHaveLength(1);
 });
-  const { sig = "" } = rig.azure.calls.find(({ call }) => call === "PUT pages")!.query;
-  expect(new DriverError("transient", `?sig=${encodeURIComponent(sig)} (${sig})`).message).toBe(
-    "?sig=(secret) ((secret))",
-  );

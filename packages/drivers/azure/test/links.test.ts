@@ -1,6 +1,7 @@
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { Arm } from "../src/arm.ts";
+import { identityOf } from "../src/identity.ts";
 import { AUTH } from "./rig.ts";
 
 const { signal } = new AbortController();
@@ -13,10 +14,11 @@ test.each([
   ["https://management.azure.com.example.org/further", 1],
 ])("the token goes only where Azure is: a page that goes on at %s", async (nextLink, calls) => {
   const sent: string[] = [];
-  const file = { ...AUTH, resourceManagerEndpointUrl: "https://management.azure.com/" };
+  const auth = { ...AUTH, resourceManagerEndpointUrl: "https://management.azure.com/" };
+  const around = { env: {}, read: () => JSON.stringify(auth) };
   const arm = new Arm({
     ...{ clock: new VirtualClock(), random: seededRandom(1), authPath: "/auth.json", observe: undefined },
-    around: { env: {}, read: () => JSON.stringify(file) },
+    ...{ around, identity: identityOf("/auth.json", around) },
     wire: {
       async send({ url }) {
         const isLogin = url.endsWith("/token");
