@@ -13,6 +13,12 @@ export interface Answer {
   readonly text: string;
 }
 
+/** Of a proxy on the way. */
+export const PAGE: Answer = {
+  ...{ status: 404, headers: { "content-type": "text/html" } },
+  text: "<html><title>404</title><p>There is no such page.</p></html>",
+};
+
 /** The request is refused. The body is that of Google's APIs (google.rpc.Status in JSON, with the older `errors` beside it). */
 export class Refusal extends Error {
   readonly status: number;

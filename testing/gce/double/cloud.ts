@@ -1,5 +1,5 @@
 import { type Clock, sleep } from "@nodeyard/runtime";
-import { type Answer, type Arrived, errorInfo, json, Refusal } from "./answers.ts";
+import { type Answer, type Arrived, errorInfo, json, missing, PAGE, Refusal } from "./answers.ts";
 import { Compute } from "./compute.ts";
 import { Discovery, type Named } from "./discovery.ts";
 import { DEFAULTS, type GceFault, type GceSettings } from "./settings.ts";
@@ -20,8 +20,6 @@ export interface GceCall {
 /** The connection ends without an answer. */
 export class Dropped extends Error {}
 
-/** `zoneOperations.wait` answers after this at the latest, milliseconds. */
-const WAIT_MS = 120_000;
 /** One for all: to compile its schemas takes longer than most tests. */
 const DISCOVERY = new Discovery();
 const LISTS = /\.(list|aggregatedList)$/;
@@ -114,12 +112,13 @@ export class GceCloud {
     const fault = this.#fault(named.method);
     if (fault?.how === "drop") throw new Dropped();
     if (fault?.how === "silence") await silence(signal);
-    if (fault?.how === "refuse")
-      throw new Refusal(
-        fault.status ?? 503,
-        fault.reason ?? "backendError",
-        fault.message ?? "Backend Error",
-      );
+    if (fault?.how === "page") return PAGE;
+    if (fault?.how === "refuse") {
+      const { status = 503, reason = "backendError", message = "Backend Error" } = fault;
+      const [, path = ""] = new URL(arrived.url, this.url).pathname.split("/compute/v1/");
+      if (reason === "notFound" && fault.message === undefined) missing(path);
+      throw new Refusal(status, reason, message);
+    }
     this.#count(named.method);
     const value = await this.#value(named, arrived, body, fault, signal);
     if (fault?.how === "drop-answer") throw new Dropped();
@@ -137,7 +136,8 @@ export class GceCloud {
     if (named.api === "storage") {
       const answer = this.storage.answer(named, arrived, body as Record<string, unknown> | undefined);
       if (answer.text !== "") this.#judgeAnswer(named, JSON.parse(answer.text));
-      return answer;
+      if (fault?.how !== "moved") return answer;
+      return { ...answer, headers: fault.location === undefined ? {} : { location: fault.location } };
     }
     const failing =
       fault?.how === "fail"
@@ -153,7 +153,7 @@ export class GceCloud {
   }
 
   async #wait(named: Named, signal: AbortSignal): Promise<void> {
-    const end = this.#clock.monotonic() + WAIT_MS;
+    const end = this.#clock.monotonic() + this.#settings.waitMs;
     const isDone = () => this.compute.answer(named, undefined, undefined)?.status === "DONE";
     while (!isDone() && this.#clock.monotonic() < end) {
       const next = Math.min(this.compute.next ?? end, end);
@@ -175,7 +175,7 @@ export class GceCloud {
       if (fault?.how === "drop") throw new Dropped();
       if (fault?.how === "silence") await silence(signal);
       if (fault?.how === "refuse") throw new Refusal(fault.status ?? 503, "backendError", "Backend Error");
-      const answer = this.storage.part(url.searchParams.get("upload_id"), arrived);
+      const answer = this.storage.part(url.searchParams.get("upload_id"), arrived, fault?.how === "part");
       if (fault?.how === "drop-answer") throw new Dropped();
       this.#log(named.method, named, size, answer.status);
       return answer;
@@ -194,6 +194,8 @@ export class GceCloud {
     if (url.pathname === "/computeMetadata/v1/project/project-id")
       return { status: 200, headers: { ...flavor, "content-type": "text/plain" }, text: this.site.project };
     const isToken = url.pathname.endsWith("/token");
+    const fault = isToken ? this.#fault("token") : undefined;
+    if (fault !== undefined) return json(fault.status ?? 503, { error: fault.reason ?? "unavailable" });
     if (!isToken && !url.pathname.startsWith("/computeMetadata/")) return undefined;
     if (!isToken)
       return json(200, { email: "robot@ci-project-1.iam.gserviceaccount.com", scopes: [] }, flavor);
@@ -233,7 +235,7 @@ export class GceCloud {
 
   #fault(method: string): GceFault | undefined {
     const found = this.#faults.find(
-      ({ fault, left }) => left > 0 && (fault.call === "*" || fault.call === method),
+      ({ fault, left }) => left > 0 && (fault.call === method || (fault.call === "*" && method !== "token")),
     );
     if (found === undefined) return undefined;
     if (found.passes > 0) {

@@ -141,7 +141,9 @@ export class Compute {
         return operation(this.#operate("insert", disk, this.#settings().operationMs));
       }
       case "disks.delete": {
-        const disk = this.disks.get(`${zone}/${path.disk}`) ?? missing(`zones/${zone}/disks/${path.disk}`);
+        const disk =
+          this.disks.get(`${zone}/${path.disk}`) ??
+          missing(`projects/${project}/zones/${zone}/disks/${path.disk}`);
         if (disk.users.length > 0)
           throw new Refusal(
             400,
@@ -155,7 +157,12 @@ export class Compute {
       case "globalOperations.get":
       case "zoneOperations.wait":
       case "globalOperations.wait":
-        return this.#operations.get(path.operation ?? "") ?? missing(`operations/${path.operation}`);
+        return (
+          this.#operations.get(path.operation ?? "") ??
+          missing(
+            `projects/${project}/${zone === "" ? "global" : `zones/${zone}`}/operations/${path.operation}`,
+          )
+        );
       case "machineTypes.get": {
         const type = this.#site.machineTypes[path.machineType ?? ""];
         const at = `projects/${project}/zones/${zone}/machineTypes/${path.machineType}`;
@@ -179,7 +186,8 @@ export class Compute {
         return this.#list("compute#zoneList", zones, query);
       }
       case "regions.get": {
-        if (!this.#site.zones.some((one) => regionOf(one) === region)) return missing(`regions/${region}`);
+        if (!this.#site.zones.some((one) => regionOf(one) === region))
+          return missing(`projects/${project}/regions/${region}`);
         const quotas = Object.keys(this.#settings().quotas)
           .filter((metric) => metric !== "CPUS_ALL_REGIONS")
           .map((metric) => this.#limits.quota(metric, region));
@@ -208,7 +216,7 @@ export class Compute {
     switch (method) {
       case "images.getFromFamily": {
         if (!this.#site.families[project]?.includes(family))
-          return missing(`${project}/global/images/family/${family}`);
+          return missing(`projects/${project}/global/images/family/${family}`);
         const found = `${family}-20261101`;
         const selfLink = this.#link(`projects/${project}/global/images/${found}`);
         return { kind: "compute#image", id: "7", name: found, family, status: "READY", selfLink };
@@ -216,7 +224,7 @@ export class Compute {
       case "images.list":
         return this.#list("compute#imageList", [...this.images.values()], query);
       case "images.get":
-        return own ?? missing(`global/images/${name}`);
+        return own ?? missing(`projects/${project}/global/images/${name}`);
       case "images.insert": {
         const wanted = body as Json & { name: string; rawDisk?: { source: string } };
         if (!NAME.test(wanted.name)) throw invalid("resource.name", wanted.name);
@@ -234,17 +242,17 @@ export class Compute {
         return operation(this.#operate("insert", image, this.#settings().startMs, ready));
       }
       case "images.deprecate": {
-        const image = own ?? missing(`global/images/${name}`);
+        const image = own ?? missing(`projects/${project}/global/images/${name}`);
         image.deprecated = body;
         return operation(this.#operate("deprecate", image, this.#settings().operationMs));
       }
       case "images.setLabels": {
-        const image = own ?? missing(`global/images/${name}`);
+        const image = own ?? missing(`projects/${project}/global/images/${name}`);
         image.labels = body?.labels;
         return operation(this.#operate("setLabels", image, this.#settings().operationMs));
       }
       case "images.delete": {
-        const image = own ?? missing(`global/images/${name}`);
+        const image = own ?? missing(`projects/${project}/global/images/${name}`);
         const gone = () => void this.images.delete(name);
         return operation(this.#operate("delete", image, this.#settings().stopMs, gone));
       }

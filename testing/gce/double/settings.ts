@@ -23,12 +23,14 @@ export interface GceSettings {
   readonly pageSize: number;
   /** Machine types whose sizes an answer lacks. */
   readonly unsized: readonly string[];
+  /** `wait` answers after this at the latest. Google's is two minutes, and less under load, down to nothing. */
+  readonly waitMs: number;
   readonly faults: readonly GceFault[];
 }
 
 /** What happens to calls in place of their answer. */
 export interface GceFault {
-  /** `instances.insert`; `*`: every call. */
+  /** `instances.insert`; `upload.part` and `token` of what no document has; `*`: every call of the API. */
   readonly call: string;
   /** Default 1. */
   readonly times?: number;
@@ -36,14 +38,19 @@ export interface GceFault {
   readonly after?: number;
   /**
    * refuse: an error, and nothing happened; drop: the connection ends and nothing happened; drop-answer: it happened; silence: no answer comes,
-   * and nothing happened; empty: a list has nothing; unreachable: a list says that it lacks zones; fail: the operation ends with the error.
+   * and nothing happened; empty: a list has nothing; unreachable: a list says that it lacks zones; fail: the operation ends with the error;
+   * part: of a part of an upload the bucket takes the first half; page: a proxy answers, with 404; moved: a proxy changes `Location`.
    */
-  readonly how: "refuse" | "drop" | "drop-answer" | "silence" | "empty" | "unreachable" | "fail";
+  readonly how:
+    | ("refuse" | "drop" | "drop-answer" | "silence" | "empty" | "unreachable" | "fail")
+    | ("part" | "page" | "moved");
   /** Of the answer. Default 503. */
   readonly status?: number;
   /** Of the answer's error, or the code of the operation's. */
   readonly reason?: string;
   readonly message?: string;
+  /** The changed `Location`; none: the header is lost. */
+  readonly location?: string;
 }
 
 export const DEFAULTS: GceSettings = {
@@ -65,5 +72,6 @@ export const DEFAULTS: GceSettings = {
   perMinute: {},
   pageSize: 500,
   unsized: [],
+  waitMs: 120_000,
   faults: [],
 };

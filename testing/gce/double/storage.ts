@@ -52,7 +52,7 @@ export class Storage {
         const id = `session-${this.#count++}`;
         this.#sessions.set(id, { bucket, name, more: body ?? {}, parts: [] });
         const asked = `uploadType=resumable&name=${encodeURIComponent(name)}&upload_id=${id}`;
-        const location = `${this.#url()}/upload/storage/v1/b/${bucket}/o?${asked}`;
+        const location = `${new URL(arrived.url, this.#url()).origin}/upload/storage/v1/b/${bucket}/o?${asked}`;
         return { status: 200, headers: { location }, text: "" };
       }
       case "objects.get": {
@@ -79,24 +79,24 @@ export class Storage {
     }
   }
 
-  /** A part of a resumable upload, or the question how far it is. */
-  part(id: string | null, arrived: Arrived): Answer {
+  /** A part of a resumable upload, or the question how far it is. `isHalf`: the bucket takes only the first half of it. */
+  part(id: string | null, { headers, body }: Arrived, isHalf: boolean): Answer {
     const session = this.#sessions.get(id ?? "");
     if (session === undefined) throw new Refusal(410, "uploadBroken", "the upload session is gone");
     const held = session.parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
-    const range =
-      arrived.headers["content-range"] ?? `bytes 0-${arrived.body.byteLength - 1}/${arrived.body.byteLength}`;
+    const range = headers["content-range"] ?? `bytes 0-${body.byteLength - 1}/${body.byteLength}`;
     const [, from, to, total] = /^bytes (?:(\d+)-(\d+)|\*)\/(\d+|\*)$/.exec(range) ?? [];
     if (total === undefined) throw new Refusal(400, "invalid", `cannot read the range ${range}`);
-    const isQuestion = from === undefined && arrived.body.byteLength === 0;
+    const isQuestion = from === undefined && body.byteLength === 0;
     if (!isQuestion) {
-      if (Number(from) !== held || Number(to) + 1 - Number(from) !== arrived.body.byteLength)
+      if (Number(from) !== held || Number(to) + 1 - Number(from) !== body.byteLength)
         throw new Refusal(400, "invalid", `the part ${range} does not follow byte ${held}`);
-      if (total === "*" && arrived.body.byteLength % UNIT !== 0)
+      if (total === "*" && body.byteLength % UNIT !== 0)
         throw new Refusal(400, "invalid", `a part must have a multiple of ${UNIT} bytes`);
-      session.parts.push(arrived.body);
     }
-    const now = held + (isQuestion ? 0 : arrived.body.byteLength);
+    const taken = isHalf ? body.subarray(0, Math.floor(body.byteLength / 2 / UNIT) * UNIT) : body;
+    session.parts.push(taken);
+    const now = held + taken.byteLength;
     if (total === "*" || now < Number(total))
       return { status: 308, headers: now === 0 ? {} : { range: `bytes=0-${now - 1}` }, text: "" };
     const { bucket, name, more } = session;

@@ -1,48 +1,100 @@
-import { asDriverError, DriverError, type DriverErrorKind } from "@nodeyard/driver";
-import { ApiError, LoginError, NoAnswer, OddAnswer, type OperationFault } from "./client/errors.ts";
+import {
+  ApiError,
+  DriverError,
+  errorMap,
+  type FaultRow,
+  type HttpAnswer,
+  judged,
+  type SaidFault,
+  wasRefused,
+} from "@nodeyard/driver";
 
-/** What an answer or an operation says, by its word: the first that fits counts. */
-const WORDS: readonly (readonly [RegExp, DriverErrorKind])[] = [
-  [/rateLimitExceeded|RATE_LIMIT_EXCEEDED|CONCURRENT_OPERATIONS/i, "transient"],
-  [
-    /RESOURCE_POOL_EXHAUSTED|STOCKOUT|INSUFFICIENT_CAPACITY|IP_SPACE_EXHAUSTED|resourcePoolExhausted/,
-    "capacity",
-  ],
-  [/QUOTA_EXCEEDED|quotaExceeded|limitExceeded/, "quota"],
-  [/UNSUPPORTED_OPERATION|MACHINE_TYPE_NOT_(AVAILABLE|FOUND)/, "unsupported"],
-  [
-    /NOT_READY|resourceNotReady|IN_USE|resourceInUse|CONDITION_NOT_MET|conditionNotMet|alreadyExists/,
-    "transient",
-  ],
-  [/PERMISSION|FORBIDDEN|forbidden|accessNotConfigured|insufficientPermissions|authError/i, "access"],
-  [/RESOURCE_NOT_FOUND|INVALID|invalid|badRequest|required/, "configuration"],
+/** Too many calls in this minute, or too many operations at once. */
+const RATE = /rateLimitExceeded|RATE_LIMIT_EXCEEDED|CONCURRENT_OPERATIONS/i;
+export const REMEDY = 'compare the credentials and roles with "nodeyard docs connect-google-cloud"';
+
+/** What an answer or an operation says. */
+const ERRORS: readonly FaultRow[] = [
+  { kind: "transient", codes: [RATE] },
+  // The whole project or region, or the bucket: no label is at fault.
+  {
+    kind: "access",
+    statuses: [404],
+    text: /'projects\/[^/']+(\/regions\/[^/']+)?' was not found|bucket does not exist/,
+    remedy: "compare project, region and bucket of the provider with Google's",
+  },
+  { kind: "configuration", statuses: [404], text: /'projects\/[^/']+\/zones\/[^/']+' was not found/ },
+  { kind: "not-found", statuses: [404], codes: ["notFound"] },
+  // Not of the API: of a proxy, or of an upload that Google has ended.
+  { kind: "transient", statuses: [404, 410, 412] },
+  { kind: "access", statuses: [401], remedy: REMEDY },
+  {
+    kind: "capacity",
+    codes: [
+      /RESOURCE_POOL_EXHAUSTED|STOCKOUT|INSUFFICIENT_CAPACITY|IP_SPACE_EXHAUSTED|resourcePoolExhausted/,
+    ],
+  },
+  { kind: "quota", codes: [/QUOTA_EXCEEDED|quotaExceeded|limitExceeded/] },
+  { kind: "unsupported", codes: [/UNSUPPORTED_OPERATION|MACHINE_TYPE_NOT_(AVAILABLE|FOUND)/] },
+  {
+    kind: "transient",
+    codes: [
+      /NOT_READY|resourceNotReady|IN_USE|resourceInUse|CONDITION_NOT_MET|conditionNotMet|alreadyExists/,
+    ],
+  },
+  {
+    kind: "access",
+    codes: [/PERMISSION|FORBIDDEN|forbidden|accessNotConfigured|insufficientPermissions|authError/i],
+    remedy: REMEDY,
+  },
+  { kind: "configuration", codes: [/RESOURCE_NOT_FOUND|INVALID|invalid|badRequest|required/] },
+  { kind: "access", statuses: [403], remedy: REMEDY },
 ];
 
-/** Translates all errors of the driver's code into DriverErrors; no other place does so. */
-export function mapError(error: unknown, place: string): DriverError {
-  // A shared load may already have wrapped the error as `fatal`.
-  const own = error instanceof DriverError && error.kind === "fatal" ? (error.cause ?? error) : error;
-  const kind = kindOf(own);
-  if (kind === undefined) return asDriverError(error, place);
-  const remedy = kind === "access" ? `; ${REMEDY}` : "";
-  return new DriverError(kind, `${place}: ${(own as Error).message}${remedy}`, { cause: own });
+/** Makes DriverErrors of all errors of the driver's code; no other place does so. */
+export const mapError = errorMap(ERRORS);
+
+/** The words of an answer (`error.errors[].reason`, and `reason` of its details in newer parts of the API), which operators see as well. */
+export function faultOf({ text }: HttpAnswer): SaidFault {
+  try {
+    const { error } = JSON.parse(text) as {
+      error?: { message?: unknown; errors?: unknown; details?: unknown };
+    };
+    const words = [error?.errors, error?.details].flatMap((list) => (Array.isArray(list) ? list : []));
+    const codes = words.flatMap(({ reason }) => (typeof reason === "string" ? [reason] : []));
+    const word = codes.length === 0 ? "" : ` (${codes.join(", ")})`;
+    return { codes, ...(typeof error?.message === "string" && { text: `${error.message}${word}` }) };
+  } catch {
+    return {};
+  }
 }
 
-const REMEDY = 'compare the credentials and roles with "nodeyard docs connect-google-cloud"';
+/** Whether Google did nothing, as there were too many calls. */
+export function isRate(error: unknown): boolean {
+  return wasRefused(error, 429) || (error instanceof ApiError && error.codes.some((code) => RATE.test(code)));
+}
 
-/** Undefined for errors that are not the client's. */
-function kindOf(error: unknown): DriverErrorKind | undefined {
-  if (error instanceof LoginError) return "access";
-  if (error instanceof NoAnswer || error instanceof OddAnswer) return "transient";
-  if (!(error instanceof ApiError)) return undefined;
-  const { status, reason, isRate } = error;
-  if (isRate) return "transient";
-  if (status === 404 || status === 410) return "not-found";
-  if (status === 401) return "access";
-  const [, kind] = WORDS.find(([word]) => word.test(reason)) ?? [];
-  if (kind !== undefined) return kind;
-  if (status === 403) return "access";
-  return status >= 400 && status < 500 && ![408, 409, 412].includes(status) ? "configuration" : "transient";
+/**
+ * The answer; undefined: Google says that this is not there. `name`: how it names this. A proxy says so of anything, and Google of a whole
+ * project, zone or bucket, in which a machine may run all the same.
+ */
+export async function unlessMissing<T>(answer: Promise<T>, name: string): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (wasRefused(error, 404) && error.codes.includes("notFound") && error.text.includes(name))
+      return undefined;
+    throw error;
+  }
+}
+
+/** The error of an operation that has ended: code and message of the first, and the zones that a stock-out names. */
+export interface OperationFault {
+  readonly code: string;
+  readonly message: string;
+  readonly errorDetails?: readonly {
+    readonly errorInfo?: { readonly metadatas?: Readonly<Record<string, string>> };
+  }[];
 }
 
 /** The error of an operation that did not make its machine. A stock-out names the zones that have room. */
@@ -50,7 +102,7 @@ export function operationError(
   { code, message, errorDetails = [] }: OperationFault,
   place: string,
 ): DriverError {
-  const [, kind = "transient"] = WORDS.find(([word]) => word.test(code)) ?? [];
+  const { kind } = judged(ERRORS, { codes: [code], status: undefined, text: message });
   const zones = errorDetails.flatMap(({ errorInfo }) => errorInfo?.metadatas?.zonesAvailable || []);
   const room = zones.length === 0 ? "" : `; zones with room: ${zones.join(", ")}`;
   // The operation began, so it is no credential that lacks a right.

@@ -81,3 +81,34 @@ test("parts whose answers are lost, or that fail, are sent again from where the 
   await run();
   expect(rig.cloud.compute.images.size).toBe(1);
 });
+
+test("what the bucket has not taken of a part is sent again, also of the last one", async () => {
+  const { run } = await upload([{ call: "upload.part", how: "part", times: 4 }]);
+  await run();
+  expect(rig.cloud.compute.images.size).toBe(1);
+});
+
+test.each([["https://elsewhere.example/upload?upload_id=1"], [undefined]])(
+  "an upload goes, with its token, to no other host than the cloud's: %s",
+  async (location) => {
+    const { run } = await upload([
+      { call: "objects.insert", how: "moved", ...(location !== undefined && { location }) },
+    ]);
+    await expect(run()).rejects.toMatchObject({ kind: "transient", cause: { code: "cloud.odd_answer" } });
+    expect(rig.cloud.counts()["upload.part"]).toBe(undefined);
+  },
+);
+
+test("a bucket that is not there is no missing object, and a leaked object is deleted", async () => {
+  const fault = { call: "objects.get", how: "refuse", status: 404, reason: "notFound" } as const;
+  const { provider, run } = await upload([{ ...fault, message: "The specified bucket does not exist." }]);
+  await expect(run()).rejects.toMatchObject({ kind: "access" });
+  rig.cloud.set({
+    faults: [{ call: "images.insert", how: "refuse", status: 400, reason: "invalid", times: 9 }],
+  });
+  await expect(run()).rejects.toMatchObject({ kind: "configuration" });
+  const { signal } = new AbortController();
+  const [object] = (await rig.drive(provider.list(signal))).filter(({ type }) => type === "object");
+  await rig.drive(provider.removeResource(object!, signal));
+  expect(rig.cloud.storage.objects.size).toBe(0);
+});

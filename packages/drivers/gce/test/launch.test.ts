@@ -1,7 +1,10 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { DriverError, Resource } from "@nodeyard/driver";
 import { afterEach, expect, test } from "vitest";
-import type { GceSettings } from "../../../../testing/gce/index.ts";
-import type { GceProviderConfig } from "../src/index.ts";
+import { type GceSettings, startGce } from "../../../../testing/gce/index.ts";
+import { type GceProviderConfig, thisHost } from "../src/index.ts";
 import { compile, GceRig } from "./rig.ts";
 
 const NODE = "0000000042";
@@ -235,4 +238,80 @@ test("a provider without a zone chooses among those of its region", async () => 
   expect((await rig.create(provider, rig.order(config, NODE, { az: "us-central1-c" }))).az).toBe(
     "us-central1-c",
   );
+});
+
+const MISSING = { how: "refuse", status: 404, reason: "notFound" } as const;
+const SITE = "projects/ci-project-1";
+test.each([
+  ["a proxy", { how: "page" }, "transient"],
+  ["the project", { ...MISSING, message: `The resource '${SITE}' was not found` }, "access"],
+  [
+    "the zone",
+    { ...MISSING, message: `The resource '${SITE}/zones/us-central1-a' was not found` },
+    "configuration",
+  ],
+] as const)("a machine is not taken for gone when %s says so", async (_, fault, kind) => {
+  const { provider, config, cloud } = await site();
+  const order = rig.order(config, NODE);
+  const { externalId } = await rig.create(provider, order);
+  const hidden = { call: "instances.aggregatedList", how: "empty", times: 99 } as const;
+  cloud.set({ faults: [hidden, { call: "instances.get", ...fault }] });
+  expect((await failure(rig.remove(await rig.open(config), order, externalId))).kind).toBe(kind);
+});
+
+test("a project that is not there closes the provider", async () => {
+  const { provider, cloud } = await site();
+  await rig.clock.advance(60_000);
+  const message = `The resource '${SITE}' was not found`;
+  cloud.set({ faults: [{ call: "regions.get", ...MISSING, message }] });
+  expect((await failure(rig.drive(provider.quota(SIGNAL)))).kind).toBe("access");
+});
+
+test("a machine of Nodepool's record, which has no zone, is found and deleted where the provider has none", async () => {
+  const { provider, config, cloud } = await site(
+    {},
+    compile({ small: {} }, { provider: { zone: undefined } }),
+  );
+  const order = rig.order(config, NODE, { az: "us-central1-c" });
+  await rig.create(provider, order);
+  const [machine] = cloud.compute.instances.values();
+  const older = { nodepool_node_id: NODE, nodepool_provider_name: config.name };
+  machine!.metadata.items = Object.entries(older).map(([key, value]) => ({ key, value }));
+  machine!.name = "np-older";
+  cloud.compute.instances.clear();
+  cloud.compute.instances.set("us-central1-c/np-older", machine!);
+  await rig.remove(await rig.open(config), order, "np-older");
+  expect(cloud.compute.instances.size).toBe(0);
+});
+
+test("an operation that is not done when its wait ends is asked for again after a pause", async () => {
+  const { provider, config, cloud } = await site({ waitMs: 1, operationMs: 20_000, capacity: [{ most: 0 }] });
+  expect((await failure(rig.create(provider, rig.order(config, NODE)))).kind).toBe("capacity");
+  expect(cloud.counts()["zoneOperations.wait"]).toBeLessThan(25);
+});
+
+test("a login that is refused or has no file is a fault of the credential; one without an answer passes", async () => {
+  const server = await startGce();
+  const folder = await mkdtemp(join(tmpdir(), "gce-login-"));
+  const file = join(folder, "key.json");
+  const account = {
+    ...{ type: "external_account", audience: "//iam.googleapis.com/ci", token_url: `${server.url}/token` },
+    ...{ subject_token_type: "urn:ietf:params:oauth:token-type:jwt", credential_source: { file } },
+  };
+  await writeFile(file, JSON.stringify(account));
+  const login = () => thisHost.logIn(file).catch(({ code }) => code);
+  try {
+    expect(await login()).toMatchObject({ token: expect.stringContaining("ya29") });
+    server.cloud.set({ faults: [{ call: "token", how: "refuse", status: 400, reason: "invalid_grant" }] });
+    expect(await login()).toBe("cloud.configuration");
+    server.cloud.set({ faults: [{ call: "token", how: "refuse", status: 503, times: 99 }] });
+    expect(await login()).toBe("cloud.no_answer");
+    await server.close();
+    expect(await login()).toBe("cloud.no_answer");
+    await rm(file);
+    expect(await login()).toBe("cloud.configuration");
+  } finally {
+    await server.close();
+    await rm(folder, { recursive: true });
+  }
 });

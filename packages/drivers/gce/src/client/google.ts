@@ -2,19 +2,23 @@ import {
   type Account,
   type ApiCall,
   type Clock,
+  callText,
   DriverError,
   type FailedTry,
   type HttpAnswer,
   type HttpCall,
   HttpCalls,
+  NoAnswer,
+  OddAnswer,
   type Random,
   RateLimiter,
   RenewedValue,
   safeRetry,
+  sleep,
   type Unsent,
   type Wire,
 } from "@nodeyard/driver";
-import { ApiError, LoginError, NoAnswer, OddAnswer, type OperationFault } from "./errors.ts";
+import { faultOf, isRate, type OperationFault, unlessMissing } from "../errors.ts";
 
 /** A token for calls, and its end (wall time, milliseconds; null: none is known). */
 export interface Token {
@@ -32,7 +36,7 @@ export interface GoogleOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly wire: Pick<Wire, "send" | "close">;
-  /** Signs in anew. */
+  /** Signs in anew. Rejects with CloudConfigError or NoAnswer. */
   readonly logIn: () => Promise<Token>;
   readonly project: string;
   /** Address in place of Google's own; null: none. */
@@ -71,8 +75,9 @@ const LOGIN_MS = 30_000;
 const PAGE = 500;
 /** Pages of a list. More would be a list without an end. */
 const MOST_PAGES = 1_000;
-/** The API answers a wait after two minutes at the latest. */
+/** The API answers a wait after two minutes at the latest, and under load at once, after which comes a pause. */
 const WAIT_MS = 150_000;
+const AGAIN_MS = 1_000;
 /** Quotas of calls are full again when a minute begins, by a clock that may differ from ours by this much, milliseconds. */
 const MINUTE_MS = 60_000;
 const SKEW_MS = 1_000;
@@ -94,10 +99,10 @@ export class Google {
     this.limiter = new RateLimiter({ clock, intervalMs: 0 });
     this.#token = new RenewedValue({
       clock,
-      load: () => logIn().catch((error: unknown) => Promise.reject(new LoginError(error))),
+      load: logIn,
       endOf: ({ end }) => end,
       loadMs: LOGIN_MS,
-      late: () => new LoginError(new Error(`not within ${LOGIN_MS} ms`)),
+      late: () => new NoAnswer(`no token of Google Cloud within ${LOGIN_MS} ms`),
     });
     this.#calls = new HttpCalls({
       ...{ clock, limiter: this.limiter, send: (request) => wire.send(request) },
@@ -106,7 +111,7 @@ export class Google {
         this.#token.refused();
         return true;
       },
-      noAnswer: (_, request, cause) => new NoAnswer(request, cause),
+      fault: faultOf,
       again: (failed) => this.#again(failed),
     });
   }
@@ -196,22 +201,19 @@ export class Google {
   async ended({ name, zone, ...operation }: Operation, signal: AbortSignal): Promise<Operation> {
     let now: Operation = { name, ...operation };
     const scope = zone === undefined ? "global" : `zones/${zone.split("/").at(-1)}`;
-    while (now.status !== "DONE")
-      now = await this.compute<Operation>(
-        { method: "POST", path: `/${scope}/operations/${name}/wait`, tryMs: WAIT_MS },
-        signal,
-      );
+    const call = { method: "POST", path: `/${scope}/operations/${name}/wait`, tryMs: WAIT_MS } as const;
+    for (let tries = 0; now.status !== "DONE"; tries++) {
+      const { clock, random } = this.#options;
+      if (tries > 0) await sleep(clock, AGAIN_MS * (1 + random.float()), signal);
+      now = await this.compute<Operation>(call, signal);
+    }
     return now;
   }
 
-  /** As `compute`; undefined: there is none. */
-  async maybe<T>(call: GoogleCall, signal: AbortSignal): Promise<T | undefined> {
-    try {
-      return await this.compute<T>(call, signal);
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return undefined;
-      throw error;
-    }
+  /** As `compute`; undefined: there is none. Paths may go on after the name. */
+  maybe<T>(call: GoogleCall, signal: AbortSignal): Promise<T | undefined> {
+    const [name = call.path] = /^\/(zones\/[^/]+|global)\/\w+\/[^/]+/.exec(call.path) ?? [];
+    return unlessMissing(this.compute<T>(call, signal), `${name}'`);
   }
 
   close(reason: Error): Promise<void> {
@@ -224,10 +226,9 @@ export class Google {
     if (request === undefined) return null;
     const { clock, random } = this.#options;
     const now = clock.now();
-    const isRate = failure instanceof ApiError && failure.isRate;
     const next = MINUTE_MS - (now % MINUTE_MS) + SKEW_MS * random.float();
     // As a refusal that says when: the kit counts its tries.
-    const said = isRate &&
+    const said = isRate(failure) &&
       answer && {
         ...answer,
         status: 429,
@@ -248,17 +249,22 @@ function read(
   request: Unsent,
 ): { readonly answer: unknown; readonly headers: HttpAnswer["headers"]; readonly status: number } {
   const { status, headers, text } = answer;
-  if (status >= 400) throw new ApiError(request, answer);
-  if (text === "") return { answer: undefined, headers, status };
+  const odd = (why: string) =>
+    new OddAnswer(`${callText(request)}: the answer ${status} is not Google's: ${why}`);
+  // An upload begins with an address in place of a body, and goes on with 308.
+  const isUpload = new URL(request.url).pathname.startsWith("/upload/");
+  if (status === 204 || (isUpload && text === "" && (status === 308 || headers.location !== undefined)))
+    return { answer: undefined, headers, status };
+  if (status > 299) throw odd("it leads to another place");
   let body: unknown;
   try {
     body = JSON.parse(text);
   } catch {
-    throw new OddAnswer(request, answer, "it is no JSON");
+    throw odd("it is no JSON");
   }
   // A page of something in between, or a list of nothing, would look like an empty cloud.
   if (!/^(compute|storage)#/.test(String((body as { kind?: unknown } | null)?.kind)))
-    throw new OddAnswer(request, answer, "it has no kind");
+    throw odd("it has no kind");
   return { answer: body, headers, status };
 }
 

@@ -1,7 +1,8 @@
 import { createReadStream } from "node:fs";
-import { keepSecret, proxyOf } from "@nodeyard/driver";
+import { CloudConfigError, keepSecret, messageOf, NoAnswer, proxyOf } from "@nodeyard/driver";
 import { wireOf } from "@nodeyard/driver/http";
 import { createGceDriver, type GceHost } from "../driver.ts";
+import { REMEDY } from "../errors.ts";
 
 /** Connections to one service at once. */
 const CONNECTIONS = 16;
@@ -24,13 +25,26 @@ export const thisHost: GceHost = {
     const { GoogleAuth } = await import("google-auth-library");
     // Made anew each time: it keeps what it has read from its file. A deprecated option, as it takes each kind of file: the operator named it.
     const auth = new GoogleAuth({ scopes: SCOPES, ...(file !== null && { keyFilename: file }) });
-    const client = await auth.getClient();
-    const { token } = await client.getAccessToken();
-    if (!token) throw new Error("the credentials give no token");
-    keepSecret(token);
-    return { token, end: client.credentials.expiry_date ?? null };
+    try {
+      const client = await auth.getClient();
+      const { token } = await client.getAccessToken();
+      if (!token) throw new Error("the credentials give no token");
+      keepSecret(token);
+      return { token, end: client.credentials.expiry_date ?? null };
+    } catch (error) {
+      throw loginError(error);
+    }
   },
 };
+
+/** Google's library gives the request with the errors of its requests; what else it says is about the credentials. */
+function loginError(error: unknown): Error {
+  const { config, status, code } = error as { config?: object; status?: unknown; code?: unknown };
+  const isRefused = [400, 401, 403].includes(Number(status ?? code));
+  const text = `no token of Google Cloud: ${messageOf(error)}`;
+  if (config !== undefined && !isRefused) return new NoAnswer(text, { cause: error });
+  return new CloudConfigError(`${text}; ${REMEDY}`, { cause: error });
+}
 
 /** The `gce` driver. */
 export const gceDriver = createGceDriver(thisHost);

@@ -1,16 +1,19 @@
 import {
+  ApiError,
   type Clock,
   type FoundPart,
   type ImageTag,
   imageMetadata,
   imageTagOf,
   type Metadata,
+  NoAnswer,
+  OddAnswer,
   pieces,
   sameImage,
   sleep,
 } from "@nodeyard/driver";
-import { ApiError, NoAnswer } from "../client/errors.ts";
 import type { Google } from "../client/google.ts";
+import { unlessMissing } from "../errors.ts";
 
 /** Bytes of a part: a multiple of 256 KiB. One part is in memory. */
 const PART = 8 << 20;
@@ -19,6 +22,7 @@ const TRIES = 6;
 const AGAIN_MS = 2_000;
 const HOST = "https://storage.googleapis.com";
 const ROOT = "nodeyard/";
+const NOTHING = new Uint8Array();
 
 interface StoredObject {
   readonly name: string;
@@ -56,6 +60,12 @@ export class Bucket {
     const body = JSON.stringify({ contentType: "application/gzip", metadata: imageMetadata(tag) });
     const { headers } = await this.#google.raw("storage.POST.upload", { method: "POST", url, body }, signal);
     const session = headers.location ?? "";
+    // The token goes where the answer says.
+    const hosts = [HOST, this.#google.address(HOST)].map((one) => new URL(one).origin);
+    if (!URL.canParse(session) || !hosts.includes(new URL(session).origin))
+      throw new OddAnswer(
+        `bucket ${this.#name}: an upload leads to "${session}", and not to Google's storage`,
+      );
     let begin = 0;
     let held: Uint8Array | undefined;
     const send = async (part: Uint8Array, isLast: boolean) => {
@@ -70,6 +80,7 @@ export class Bucket {
     if (held !== undefined) await send(held, true);
   }
 
+  /** Of a part the bucket may take less than all, also when it says nothing of a fault. */
   async #part(
     url: string,
     part: Uint8Array,
@@ -79,32 +90,32 @@ export class Bucket {
   ): Promise<void> {
     const end = begin + part.byteLength;
     const total = isLast ? end : "*";
-    for (let sent = 0, tries = 1; sent < part.byteLength; tries++) {
-      const rest = part.subarray(sent);
-      const range = `bytes ${begin + sent}-${end - 1}/${total}`;
-      const unsent = {
-        method: "PUT",
-        url,
-        headers: { "content-range": range, "content-length": String(rest.byteLength) },
-      } as const;
+    const put = async (range: string, bytes: Uint8Array) => {
+      const headers = {
+        "content-range": `bytes ${range}/${total}`,
+        "content-length": String(bytes.byteLength),
+      };
+      const unsent = { method: "PUT", url, headers, body: bytes.byteLength > 0 ? once(bytes) : "" } as const;
+      const { status, headers: said } = await this.#google.raw("storage.PUT.upload", unsent, signal);
+      if (status !== 308) return end;
+      const [, last] = /-(\d+)$/.exec(said.range ?? "") ?? [];
+      return last === undefined ? 0 : Number(last) + 1;
+    };
+    for (let taken = begin, tries = 1; taken < end; ) {
+      let now: number;
       try {
-        await this.#google.raw("storage.PUT.upload", { ...unsent, body: once(rest) }, signal);
-        return;
+        now = await put(`${taken}-${end - 1}`, part.subarray(taken - begin));
       } catch (error) {
         const isPassing = error instanceof NoAnswer || (error instanceof ApiError && error.status >= 500);
         if (!isPassing || tries >= TRIES) throw error;
+        await sleep(this.#clock, AGAIN_MS, signal);
+        now = await put("*", NOTHING);
       }
-      await sleep(this.#clock, AGAIN_MS, signal);
-      const asked = {
-        method: "PUT",
-        url,
-        headers: { "content-range": `bytes */${total}`, "content-length": "0" },
-        body: "",
-      } as const;
-      const { status, headers } = await this.#google.raw("storage.PUT.upload", asked, signal);
-      if (status !== 308) return;
-      const [, last] = /-(\d+)$/.exec(headers.range ?? "") ?? [];
-      sent = last === undefined ? 0 : Number(last) + 1 - begin;
+      // What came before is not in memory any more.
+      if (now < begin || now > end || (now <= taken && tries >= TRIES))
+        throw new OddAnswer(`bucket ${this.#name} has ${now} bytes of an upload, after ${taken}`);
+      tries = now > taken ? 1 : tries + 1;
+      taken = now;
     }
   }
 
@@ -129,14 +140,9 @@ export class Bucket {
     }
   }
 
-  async #maybe<T>(method: "GET" | "DELETE", object: string, signal: AbortSignal): Promise<T | undefined> {
-    try {
-      const path = `/storage/v1/b/${this.#name}/o/${encodeURIComponent(object)}`;
-      return await this.#google.storage<T>({ method, path }, signal);
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return undefined;
-      throw error;
-    }
+  #maybe<T>(method: "GET" | "DELETE", object: string, signal: AbortSignal): Promise<T | undefined> {
+    const path = `/storage/v1/b/${this.#name}/o/${encodeURIComponent(object)}`;
+    return unlessMissing(this.#google.storage<T>({ method, path }, signal), "No such object");
   }
 }
 

@@ -4,12 +4,13 @@ import {
   type ExternalId,
   type ListWatch,
   type Metadata,
+  messageOf,
   NodeMachines,
   type Random,
+  wasRefused,
 } from "@nodeyard/driver";
-import { ApiError } from "../client/errors.ts";
 import type { Google, Operation } from "../client/google.ts";
-import { operationError } from "../errors.ts";
+import { mapError, operationError } from "../errors.ts";
 import { nameOf } from "../tags.ts";
 
 /** A machine, as far as the driver reads it. Zone, type and disks are addresses. */
@@ -44,11 +45,11 @@ export function idOf({ zone, name }: Pick<Instance, "zone" | "name">): string {
   return `${last(zone)}/${name}`;
 }
 
-/** The id in a record of this driver, or of Nodepool's, which has the name alone and one zone. Images have paths. */
+/** The id in a record of this driver, or of Nodepool's, which has the name alone and one zone, if any. Images and objects have paths. */
 export function idIn(externalId: ExternalId | null, zone: string | null): string | undefined {
   if (typeof externalId !== "string") return undefined;
-  const id = externalId.includes("/") ? externalId : `${zone}/${externalId}`;
-  return /^([a-z0-9-]+\/[a-z0-9-]+|projects\/[\w./:-]+)$/.test(id) ? id : undefined;
+  const id = externalId.includes("/") || zone === null ? externalId : `${zone}/${externalId}`;
+  return /^(([a-z0-9-]+\/)?[a-z0-9-]+|(projects|nodeyard)\/[\w./:%!~*'()-]+)$/.test(id) ? id : undefined;
 }
 
 export function hasEnded({ status }: Instance): boolean {
@@ -89,7 +90,10 @@ export class Instances extends NodeMachines<Instance> {
       ...{ clock, watch, closed, idOf, metadataOf, hasEnded, createMs: CREATE_MS, what: "instance" },
       idIn: (externalId) => idIn(externalId, zone),
       isProven: ({ name }, tag) => name === nameOf(tag),
-      read: (id, signal) => google.maybe<Instance>({ method: "GET", path: pathOf(id) }, signal),
+      read: async (id, signal) =>
+        id.includes("/")
+          ? google.maybe<Instance>({ method: "GET", path: pathOf(id) }, signal)
+          : [...(await watch.whole(signal)).values()].find(({ name }) => name === id),
       isUp: ({ status }) => status === "RUNNING",
       hasFailed: hasEnded,
       failure: ({ name, status }, place) =>
@@ -120,9 +124,10 @@ export class Instances extends NodeMachines<Instance> {
         this.#operations.set(id, operation);
         this.#failed.delete(id);
       } catch (error) {
-        if (!(error instanceof ApiError)) throw error;
-        if (error.status === 404) throw new DriverError("configuration", error.message, { cause: error });
-        if (error.status !== 409) throw error;
+        // What the body names is not there; the project is another matter.
+        if (mapError(error, "").kind === "not-found")
+          throw new DriverError("configuration", messageOf(error), { cause: error });
+        if (!wasRefused(error, 409)) throw error;
       }
       return id;
     };
