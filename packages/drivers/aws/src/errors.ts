@@ -56,8 +56,8 @@ const TABLE: readonly FaultRow[] = [
     ],
   },
   { kind: "configuration", codes: [/^(Invalid|Missing|Malformed|NoSuch|Unknown|Validation)|NotFound$/] },
-  // A code that nobody knows says more than its status.
-  { kind: "fatal", statuses: [400, 401, 403, 404, 409, 412] },
+  // A code that nobody knows says more than its status. 301, 307: S3 names the region of a bucket.
+  { kind: "fatal", statuses: [301, 307, 400, 401, 403, 404, 409, 412] },
 ];
 
 /** The kind of a fault; also for errors in a fleet's answer, which have a code and no HTTP status. */

@@ -92,6 +92,18 @@ test.each([200, 403])(
   },
 );
 
+test.each([
+  ["PermanentRedirect", 301, "fatal"],
+  ["SomethingNew", 409, "fatal"],
+  ["SomethingNew", 410, "not-found"],
+  ["SomethingNew", 422, "configuration"],
+  ["SomethingNew", 425, "transient"],
+  ["SomethingNew", 503, "transient"],
+])("a code without a row, %s with status %i, is %s", (name, httpStatusCode, kind) => {
+  const error = Object.assign(new Error(name), { name, $metadata: { httpStatusCode } });
+  expect(mapError(error, "lab").kind).toBe(kind);
+});
+
 test("the SDK's own warnings go to our log", async () => {
   await withAccount(`http://127.0.0.1:${port}`, ({ aws }) =>
     aws.ec2(async (ec2) => {

@@ -133,7 +133,7 @@ function methodsOf<T, Part>(config: ProviderConfig, cloud: Cloud<T, Part>) {
       const amounts = await cloud.amounts(listed, signal);
       return listedResources(listed, beside, { ...cloud, ...machines.cloud, amounts });
     },
-    /** A machine goes with what `first` and `last` remove, and is waited for. */
+    /** A machine goes after what `first` removes, and is not waited for. What `last` would remove is a part, which is then listed alone. */
     async removeResource({ type, id, tag }, signal) {
       const name = idIn(id);
       // An id in a form that no version of the driver stores cannot be one of its resources.
@@ -143,8 +143,6 @@ function methodsOf<T, Part>(config: ProviderConfig, cloud: Cloud<T, Part>) {
       const context = { signal, externalId: id };
       if (tag !== null) for await (const _ of cloud.first?.(tag, undefined, context) ?? []);
       await machines.delete(name, signal);
-      await machines.gone(name, config.name, signal);
-      if (tag !== null) for await (const _ of cloud.last?.(tag, context) ?? []);
     },
     async quota(signal) {
       // When every pool ignores the cloud's quota, the cloud is not asked.

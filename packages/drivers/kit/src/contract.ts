@@ -304,7 +304,10 @@ export interface Provider {
    * leaks.
    */
   list(signal: AbortSignal): Promise<readonly Resource[]>;
-  /** Deletes one leaked resource. A resource that is gone is no error. Called only for resources with a tag of this installation. */
+  /**
+   * Deletes one leaked resource, or only requests it where that takes long: it is called again by each sweep that finds the resource. One that
+   * is gone is no error. Called only for resources with a tag of this installation.
+   */
   removeResource(resource: Resource, signal: AbortSignal): Promise<void>;
   /** The limits that the cloud sets for this credential. A missing name means no limit. */
   quota(signal: AbortSignal): Promise<Resources>;

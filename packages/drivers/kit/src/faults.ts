@@ -37,10 +37,12 @@ export function judged(table: readonly FaultRow[], fault: Fault): Pick<FaultRow,
 }
 
 function kindOfStatus(status: number | undefined): DriverErrorKind {
-  // The same call may succeed later.
-  if (status === undefined || status >= 500 || [408, 409, 425, 429].includes(status)) return "transient";
+  // The same call may succeed later: a redirect is the answer of something in between, 425 asks to repeat (RFC 8470).
+  if (status === undefined || status < 400 || status >= 500 || [408, 409, 425, 429].includes(status))
+    return "transient";
   if (status === 404 || status === 410) return "not-found";
   if (status === 401 || status === 403) return "access";
+  // 422: the server understands the body, and refuses what it says (RFC 9110 15.5.21).
   return status === 400 || status === 422 ? "configuration" : "fatal";
 }
 

@@ -50,7 +50,7 @@ export interface HttpCallsOptions<Login, Call extends HttpCall<Login>> {
   readonly login: (signal: AbortSignal) => Promise<Login>;
   /** Reports that a login was refused. False: another one would be refused as well. */
   readonly refused: (login: Login) => boolean;
-  /** What an answer of 400 or more says; the call rejects with an ApiError then. Default: `read` judges all answers. */
+  /** What an answer of 300 or more says, since no API redirects; the call rejects with an ApiError then. Default: `read` judges all answers. */
   readonly fault?: (answer: HttpAnswer) => SaidFault;
   /** The error for a request without an answer. Default: a NoAnswer. */
   readonly noAnswer?: (call: Call, request: Unsent, cause: unknown) => Error;
@@ -126,12 +126,12 @@ export class HttpCalls<Login, Call extends HttpCall<Login> = HttpCall<Login>> {
       let value: T;
       try {
         answer = await send({ ...request, signal: limit.signal }, login);
-        if (fault && answer.status >= 400) throw refusal(call, request, answer, fault(answer));
+        if (fault && answer.status >= 300) throw refusal(call, request, answer, fault(answer));
         value = read(answer, request);
       } catch (error) {
         const failure = answer === undefined && !signal.aborted ? lost(call, request, error) : error;
-        // A success that cannot be read is no reply of the API either, but that of a proxy or of a login to a network.
-        if (!signal.aborted && (answer === undefined || answer.status < 300)) unanswered = failure;
+        // A redirect, or a success that cannot be read, is no reply of the API either, but that of a proxy or of a login to a network.
+        if (!signal.aborted && (answer === undefined || answer.status < 400)) unanswered = failure;
         throw failure;
       } finally {
         const ms = clock.monotonic() - start;

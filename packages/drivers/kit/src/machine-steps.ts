@@ -50,7 +50,7 @@ export interface MachineWork<T, Part> {
   ): Promise<Machine>;
   /** Steps before the deletion of a machine, which may be gone already, or may not have been looked for. */
   first?(tag: Tag, machine: T | undefined, context: StepContext): Steps<void>;
-  /** Steps when the machine is gone. */
+  /** Steps when the machine is gone. What they remove is also one of the cloud's `parts`, because a leak sweep does not wait for machines. */
   last?(tag: Tag, context: StepContext): Steps<void>;
 }
 

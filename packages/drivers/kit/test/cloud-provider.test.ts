@@ -1,5 +1,12 @@
 import { expect, test } from "vitest";
-import { DriverError, listedResources, type Metadata, machineMetadata, openProvider } from "../src/index.ts";
+import {
+  cloudProvider,
+  DriverError,
+  listedResources,
+  type Metadata,
+  machineMetadata,
+  openProvider,
+} from "../src/index.ts";
 
 const tag = { installation: "i", provider: "cloud", pool: "main", nodeId: "0000000001" };
 interface Machine {
@@ -55,4 +62,27 @@ test("a provider whose check fails is closed, and the error is the cloud's", asy
   );
   await expect(opened).rejects.toMatchObject({ kind: "access", message: "cloud: no credentials" });
   expect(done).toEqual(["abort", "close"]);
+});
+
+test("a leaked machine is not waited for, so that the others have their turn: its deletion is requested", async () => {
+  const done: string[] = [];
+  const late = () => Promise.reject(new Error("it takes minutes"));
+  const machines = {
+    cloud: { idIn: (id: string) => id },
+    delete: async () => done.push("delete"),
+    gone: late,
+  };
+  const provider = await cloudProvider(
+    { name: "cloud" } as never,
+    (error) => error as never,
+    () => {
+      async function* first() {
+        yield { step: "first", deadlineMs: done.push("first") };
+      }
+      return { machines, first, check: async () => {}, close() {} } as never;
+    },
+  );
+  const { signal } = new AbortController();
+  await provider.removeResource({ type: "instance", id: "m", tag, resources: {} }, signal);
+  expect(done).toEqual(["first", "delete"]);
 });

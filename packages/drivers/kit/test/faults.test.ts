@@ -14,9 +14,9 @@ test("the first row that fits counts, and needs all that it says; else the statu
   expect(kind(409, "InsufficientCapacity")).toBe("capacity");
   expect(kind(400, "InsufficientCapacity")).toBe("configuration");
   expect(kind(500, "", "too many machines")).toBe("quota");
-  const others = [undefined, 429, 500, 401, 403, 404, 410, 422, 418].map((status) => kind(status));
+  const others = [undefined, 302, 425, 500, 401, 403, 404, 410, 422, 418].map((status) => kind(status));
   const [later, access, gone] = ["transient", "access", "not-found"];
-  expect(others).toEqual([later, later, later, access, access, gone, gone, "configuration", "fatal"]);
+  expect(others).toEqual([later, later, later, later, access, access, gone, gone, "configuration", "fatal"]);
 });
 
 test("an error is mapped once, with the place, the remedy and its cause", () => {

@@ -2,11 +2,11 @@ import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { RenewedValue } from "../src/index.ts";
 
-function rig(end: () => number | null = () => null) {
+function rig(end: () => number | null = () => null, more: { early?: number } = {}) {
   const clock = new VirtualClock();
   const file = { text: "first", broken: false, reads: 0 };
   const value = new RenewedValue({
-    clock,
+    ...{ clock, ...more },
     load: async () => {
       file.reads++;
       if (file.broken) throw new Error("half written");
@@ -62,4 +62,16 @@ test("without a last one the error is the caller's, and the next call reads agai
   await expect(value.get()).rejects.toThrow("half written");
   file.broken = false;
   expect(await value.get()).toBe("first");
+});
+
+test("a share of its life is left to what goes on with the value after a call", async () => {
+  const { clock, file, value } = rig(() => start + 3_600_000, { early: 0.2 });
+  const start = clock.now();
+  await value.get();
+  await clock.advance(2_879_000);
+  await value.get();
+  expect(file.reads).toBe(1);
+  await clock.advance(2_000);
+  await value.get();
+  expect(file.reads).toBe(2);
 });

@@ -2,7 +2,7 @@ import { abortable, type Clock, deadline, keepSecret } from "@nodeyard/runtime";
 
 /** A value without an end is read again after this, milliseconds: token files and certificates are replaced in place. */
 const FRESH_MS = 60_000;
-/** One with an end is replaced this long before it, so that no call begins with one that is about to end. */
+/** One with an end is replaced this long before it by default, so that no call begins with one that is about to end. */
 const EARLY_MS = 60_000;
 /** A value that was refused when it was no older than this is not read again, milliseconds: without this a cloud that refuses all is flooded. */
 const NEW_MS = 1_000;
@@ -16,6 +16,8 @@ export interface RenewedValueOptions<T> {
   readonly load: (signal: AbortSignal) => Promise<T>;
   /** Wall time of its end, milliseconds; null: none is known. */
   readonly endOf: (value: T) => number | null;
+  /** The share of its life that is left when it is replaced. Default: a minute. */
+  readonly early?: number;
   /** What of it no log and no message may show. */
   readonly secretsOf?: (value: T) => readonly (string | null | undefined)[];
   /** Time limit of one reading, and its error. */
@@ -80,7 +82,7 @@ export class RenewedValue<T> {
   }
 
   async #read(): Promise<T> {
-    const { clock, load, endOf, secretsOf = () => [], loadMs, late } = this.#options;
+    const { clock, load, endOf, early, secretsOf = () => [], loadMs, late } = this.#options;
     // Not a caller's signal: it would end the reading for all who wait for it.
     using limit = deadline(clock, loadMs, late, this.#closed.signal);
     try {
@@ -88,7 +90,9 @@ export class RenewedValue<T> {
       for (const secret of secretsOf(value)) if (secret) keepSecret(secret);
       const end = endOf(value);
       this.#last = { value, end: end ?? Number.POSITIVE_INFINITY, since: clock.monotonic() };
-      const ms = end === null ? FRESH_MS : Math.max(AGAIN_MS, end - EARLY_MS - clock.now());
+      const left = (end ?? 0) - clock.now();
+      const earlyMs = early === undefined ? EARLY_MS : left * early;
+      const ms = end === null ? FRESH_MS : Math.max(AGAIN_MS, left - earlyMs);
       this.#until = clock.monotonic() + ms;
       return value;
     } catch (error) {

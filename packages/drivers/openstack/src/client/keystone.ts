@@ -1,4 +1,12 @@
-import { ApiError, callText, type HttpRequest, noAnswer, OddAnswer, type Wire } from "@nodeyard/driver";
+import {
+  ApiError,
+  callText,
+  type HttpRequest,
+  noAnswer,
+  OddAnswer,
+  pageText,
+  type Wire,
+} from "@nodeyard/driver";
 import { type Clock, keepSecret, messageOf } from "@nodeyard/runtime";
 import { z } from "zod";
 import { authBody, type Credential, identityUrl } from "./auth.ts";
@@ -48,9 +56,12 @@ export async function logIn(
   const answer = await send(request).catch((error) => {
     throw signal.aborted ? signal.reason : noAnswer(what, error);
   });
-  if (answer.status !== 201) throw new ApiError(what, answer, faultOf(answer));
+  if (answer.status >= 400) throw new ApiError(what, answer, faultOf(answer));
   const id = answer.headers["x-subject-token"];
-  if (id === undefined) throw new OddAnswer(`${what}: the answer has no X-Subject-Token`);
+  if (id === undefined) {
+    const page = pageText(request, answer);
+    throw new OddAnswer(`${what}: the answer ${answer.status}${page} has no X-Subject-Token`);
+  }
   try {
     const { issued_at, expires_at, catalog, project } = answerSchema.parse(JSON.parse(answer.text)).token;
     // Computed from the server's own times, because this host's wall clock may be wrong.

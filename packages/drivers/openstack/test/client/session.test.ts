@@ -12,6 +12,7 @@ type Answer = Partial<HttpAnswer> | "cut off" | "silence";
 function cloud(
   script: (request: HttpRequest, count: number) => Answer,
   limit = { intervalMs: 0, waiting: 1_000 },
+  login = token,
 ) {
   const clock = new VirtualClock();
   const requests: HttpRequest[] = [];
@@ -19,7 +20,7 @@ function cloud(
   const send = async (request: HttpRequest): Promise<HttpAnswer> => {
     if (request.url.endsWith("/auth/tokens")) {
       logins++;
-      return token(logins);
+      return login(logins);
     }
     requests.push(request);
     const answer = script(request, requests.length);
@@ -76,9 +77,24 @@ test("all share one login, and renew it before it ends", async () => {
     "x-auth-token": "token-1",
     "openstack-api-version": "compute 2.79",
   });
-  await site.clock.advance(3_600_000);
+  // Nova and glance go on with the token of a call that they have answered.
+  await site.clock.advance(2_881_000);
   await get(site);
   expect(site.requests.at(-1)?.headers["x-auth-token"]).toBe("token-2");
+});
+
+test.each([200, 302])("a login that a page with status %i answers is tried again later", async (status) => {
+  const page = () => ({ status, headers: {}, text: "<html>log in</html>" });
+  const site = cloud(() => ({}), undefined, page);
+  await expect(get(site)).rejects.toMatchObject({
+    code: "cloud.odd_answer",
+    message: expect.stringContaining(`the answer ${status} by cloud with a page`),
+  });
+});
+
+test("a redirect is no success", async () => {
+  const site = cloud(() => ({ status: 302 }));
+  await expect(get(site)).rejects.toMatchObject({ code: "cloud.refused", status: 302 });
 });
 
 test("a token that is refused is replaced once; a credential that is refused is an error", async () => {

@@ -1,5 +1,5 @@
 import { Controller, mayAct } from "@nodeyard/coordination";
-import { leaked, type NodeUse, type Resource, type Tag } from "@nodeyard/driver";
+import { leaked, type NodeUse, type Resource, resourceKey, type Tag } from "@nodeyard/driver";
 import { paths } from "@nodeyard/model";
 import { deadline, messageOf, NodeyardError } from "@nodeyard/runtime";
 import type { NodeEntry, UnreadableEntry } from "@nodeyard/view";
@@ -52,6 +52,8 @@ class LeakSweep {
    * process: after a restart a leaked machine stays one sweep longer.
    */
   #suspects: ReadonlySet<string> = new Set();
+  /** Suspects whose deletion was requested, and counted. A cloud may take several sweeps to end a machine. */
+  readonly #ending = new Set<string>();
   /** Nodes without a machine in the last sweep. */
   #missing: ReadonlySet<string> = new Set();
   /** Paths of the unreadable records that were logged last. */
@@ -98,6 +100,7 @@ class LeakSweep {
       named: machinesOf(view.nodes.byId.values(), name),
     });
     this.#suspects = sweep.suspects;
+    for (const key of this.#ending) if (!sweep.suspects.has(key)) this.#ending.delete(key);
     this.#brake("leaked", sweep.braked ? sweep.wouldRemove : 0);
     if (sweep.braked) {
       counters.add("launcher.leak_brake", 1, { provider: name });
@@ -143,6 +146,9 @@ class LeakSweep {
     if (!mayAct(this.#context)) return;
     try {
       await this.#open.provider.removeResource(resource, signal);
+      const key = resourceKey(resource);
+      if (this.#ending.has(key)) return;
+      this.#ending.add(key);
       counters.add("launcher.leaked", 1, { provider: name, type: resource.type });
       journal.write({
         event: "resource.leaked",

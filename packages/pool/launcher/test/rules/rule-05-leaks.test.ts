@@ -26,6 +26,19 @@ describe("rule 5: what outlives its record", () => {
     expect(counters.value("launcher.leaked")).toBe(1);
   });
 
+  test("is counted once, however many sweeps its cloud takes to end it", async () => {
+    let asked = 0;
+    const wrap = withMethods((inner) => ({
+      removeResource: async (...call) => {
+        if (++asked > 2) await inner.removeResource(...call);
+      },
+    }));
+    const { world, counters } = await launcher(new World(), { wrap });
+    await world.machine("0000000900", {});
+    await world.until("the end of the machine", () => there(world).length === 0, 3 * TWO_SWEEPS);
+    expect([asked, counters.value("launcher.leaked")]).toEqual([3, 1]);
+  });
+
   test("stays when it belongs to another installation or provider, or has no tag, as Python's machines", async () => {
     const { world, counters } = await launcher();
     const others = [
