@@ -112,7 +112,7 @@ export class GceCloud {
     const fault = this.#fault(named.method);
     if (fault?.how === "drop") throw new Dropped();
     if (fault?.how === "silence") await silence(signal);
-    if (fault?.how === "page") return PAGE;
+    if (fault?.how === "page") return { ...PAGE, ...(fault.status === 302 && { status: 302, text: "" }) };
     if (fault?.how === "refuse") {
       const { status = 503, reason = "backendError", message = "Backend Error" } = fault;
       const [, path = ""] = new URL(arrived.url, this.url).pathname.split("/compute/v1/");

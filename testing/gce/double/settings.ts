@@ -39,7 +39,7 @@ export interface GceFault {
   /**
    * refuse: an error, and nothing happened; drop: the connection ends and nothing happened; drop-answer: it happened; silence: no answer comes,
    * and nothing happened; empty: a list has nothing; unreachable: a list says that it lacks zones; fail: the operation ends with the error;
-   * part: of a part of an upload the bucket takes the first half; page: a proxy answers, with 404; moved: a proxy changes `Location`.
+   * part: of a part of an upload the bucket takes the first half; page: a proxy answers, with 404, or with 302 and nothing; moved: a proxy changes `Location`.
    */
   readonly how:
     | ("refuse" | "drop" | "drop-answer" | "silence" | "empty" | "unreachable" | "fail")

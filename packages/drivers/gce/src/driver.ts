@@ -27,15 +27,8 @@ export function createGceDriver(host: GceHost): Driver<GceProviderConfig> {
       const share = () =>
         customers.share(clock, key, rate === 0 ? 0 : 1_000 / rate, () => {
           const logIn = () => host.logIn(credentialsFile);
-          const google = new Google({
-            clock,
-            random,
-            wire: host.connect(),
-            logIn,
-            project,
-            endpoint,
-            observe,
-          });
+          const wire = host.connect();
+          const google = new Google({ clock, random, wire, logIn, project, endpoint, observe });
           return {
             google,
             limit: (intervalMs) => google.limiter.configure(intervalMs),

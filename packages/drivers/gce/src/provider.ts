@@ -89,11 +89,9 @@ export function gceProvider(
         return labelAmounts(label.own, await typeOf(at, label.own.instanceType, signal));
       },
       console: async (id, signal) => {
-        const path = `${pathOf(id)}/serialPort`;
-        return (
-          (await google.maybe<{ readonly contents?: string }>({ method: "GET", path }, signal))?.contents ??
-          null
-        );
+        const call = { method: "GET", path: `${pathOf(id)}/serialPort` } as const;
+        const shown = await google.maybe<{ readonly contents?: string }>(call, signal);
+        return shown?.contents ?? null;
       },
       offers: {
         types: { of: (label) => typeName((label as LabelConfig<GceLabelOwn>).own) },

@@ -244,6 +244,7 @@ const MISSING = { how: "refuse", status: 404, reason: "notFound" } as const;
 const SITE = "projects/ci-project-1";
 test.each([
   ["a proxy", { how: "page" }, "transient"],
+  ["a redirect", { how: "page", status: 302 }, "transient"],
   ["the project", { ...MISSING, message: `The resource '${SITE}' was not found` }, "access"],
   [
     "the zone",

@@ -62,7 +62,7 @@ export interface Operation {
   readonly error?: { readonly errors?: readonly OperationFault[] };
 }
 
-/** Items of a page, or of a scope of an aggregated list. */
+/** A page of a list: its items, or those of each scope of an aggregated list. */
 interface Page {
   readonly items?: readonly unknown[] | Readonly<Record<string, Scope>>;
   readonly nextPageToken?: string;
@@ -107,10 +107,7 @@ export class Google {
     this.#calls = new HttpCalls({
       ...{ clock, limiter: this.limiter, send: (request) => wire.send(request) },
       login: () => this.#token.get(),
-      refused: () => {
-        this.#token.refused();
-        return true;
-      },
+      refused: (token) => this.#token.replace(token),
       fault: faultOf,
       again: (failed) => this.#again(failed),
     });
@@ -169,32 +166,38 @@ export class Google {
     return (this.#options.endpoint ?? host).replace(/\/$/, "");
   }
 
+  /** All pages of a list, each by the token of the one before. */
+  async pages<P extends Pick<Page, "nextPageToken">>(
+    read: (next: { readonly pageToken?: string }) => Promise<P>,
+  ): Promise<readonly P[]> {
+    const all: P[] = [];
+    for (let next = {}; all.length < MOST_PAGES; ) {
+      const page = await read(next);
+      all.push(page);
+      if (page.nextPageToken === undefined) return all;
+      next = { pageToken: page.nextPageToken };
+    }
+    throw new OddAnswer(`a list does not end after ${MOST_PAGES} pages`);
+  }
+
   /**
-   * All items of a list, page by page; of an aggregated one those under `key` of each zone. Rejects when Google says that zones are missing:
-   * what is in them would be taken for gone.
+   * All items of a list of Compute Engine; of an aggregated one those under `key` of each zone. Rejects when Google says that zones are
+   * missing: what is in them would be taken for gone.
    */
   async list<T>(path: string, signal: AbortSignal, { key = "", filter = "" } = {}): Promise<readonly T[]> {
-    const all: T[] = [];
-    let pageToken = "";
-    for (let count = 0; count < MOST_PAGES; count++) {
-      const query = { maxResults: PAGE, ...(filter && { filter }), ...(pageToken && { pageToken }) };
-      const { items = [], ...page } = await this.compute<Page>({ method: "GET", path, query }, signal);
-      if (Array.isArray(items)) all.push(...items);
-      const scopes = Array.isArray(items) ? [] : Object.entries(items as Readonly<Record<string, Scope>>);
-      const missing = scopes
-        .filter(([, { warning }]) => warning?.code === "UNREACHABLE")
-        .map(([zone]) => zone);
-      const unseen = [...missing, ...(page.unreachables ?? [])];
-      if (unseen.length > 0)
-        throw new DriverError(
-          "transient",
-          `the list ${path} lacks what cannot be reached: ${unseen.join(", ")}`,
-        );
-      for (const [, scope] of scopes) all.push(...((scope[key] as readonly T[] | undefined) ?? []));
-      if (page.nextPageToken === undefined) return all;
-      pageToken = page.nextPageToken;
-    }
-    throw new DriverError("transient", `the list ${path} does not end`);
+    const asked = { maxResults: PAGE, ...(filter && { filter }) };
+    const pages = await this.pages((next) =>
+      this.compute<Page>({ method: "GET", path, query: { ...asked, ...next } }, signal),
+    );
+    return pages.flatMap(({ items = [], unreachables = [] }) => {
+      if (Array.isArray(items)) return items;
+      const scopes = Object.entries(items as Readonly<Record<string, Scope>>);
+      const missing = scopes.flatMap(([zone, { warning }]) => (warning?.code === "UNREACHABLE" ? zone : []));
+      const unseen = [...missing, ...unreachables].join(", ");
+      if (unseen !== "")
+        throw new DriverError("transient", `the list ${path} lacks what cannot be reached: ${unseen}`);
+      return scopes.flatMap(([, scope]) => (scope[key] as readonly T[] | undefined) ?? []);
+    });
   }
 
   /** An operation when it is done, with its error if it has one. */
@@ -244,17 +247,14 @@ export class Google {
   }
 }
 
-function read(
-  answer: HttpAnswer,
-  request: Unsent,
-): { readonly answer: unknown; readonly headers: HttpAnswer["headers"]; readonly status: number } {
-  const { status, headers, text } = answer;
+/** The body of an answer, with what uploads read of its head. */
+function read({ status, headers, text }: HttpAnswer, request: Unsent) {
   const odd = (why: string) =>
     new OddAnswer(`${callText(request)}: the answer ${status} is not Google's: ${why}`);
   // An upload begins with an address in place of a body, and goes on with 308.
   const isUpload = new URL(request.url).pathname.startsWith("/upload/");
   if (status === 204 || (isUpload && text === "" && (status === 308 || headers.location !== undefined)))
-    return { answer: undefined, headers, status };
+    return { answer: undefined as unknown, headers, status };
   if (status > 299) throw odd("it leads to another place");
   let body: unknown;
   try {
@@ -268,14 +268,9 @@ function read(
   return { answer: body, headers, status };
 }
 
-/** Without ids: `compute.POST.zones.instances`. */
+/** Without ids: `compute.POST.zones.instances`, `storage.GET.o`. */
 function operationOf(method: string, path: string): string {
-  const parts = path.split("/").slice(1);
-  const names =
-    parts[0] === "compute" ? parts.slice(4) : parts.filter((_, index) => index % 2 === 0 || index < 2);
-  const [scope = "", ...rest] = names;
-  const what = scope === "zones" || scope === "regions" ? rest.filter((_, index) => index % 2 === 1) : rest;
-  return ["compute", method, scope, ...(parts[0] === "compute" ? what.slice(0, 1) : [])]
-    .filter(Boolean)
-    .join(".");
+  const [, service, , , , scope = "", ...rest] = path.split("/");
+  const type = service === "compute" ? rest[/^(zones|regions)$/.test(scope) ? 1 : 0] : undefined;
+  return [service, method, scope, type].filter(Boolean).join(".");
 }

@@ -61,11 +61,9 @@ export class Bucket {
     const { headers } = await this.#google.raw("storage.POST.upload", { method: "POST", url, body }, signal);
     const session = headers.location ?? "";
     // The token goes where the answer says.
-    const hosts = [HOST, this.#google.address(HOST)].map((one) => new URL(one).origin);
-    if (!URL.canParse(session) || !hosts.includes(new URL(session).origin))
-      throw new OddAnswer(
-        `bucket ${this.#name}: an upload leads to "${session}", and not to Google's storage`,
-      );
+    const to = URL.canParse(session) ? new URL(session).origin : "nowhere";
+    if (![HOST, this.#google.address(HOST)].some((one) => new URL(one).origin === to))
+      throw new OddAnswer(`bucket ${this.#name}: an upload leads to ${to}, and not to Google's storage`);
     let begin = 0;
     let held: Uint8Array | undefined;
     const send = async (part: Uint8Array, isLast: boolean) => {
@@ -99,7 +97,11 @@ export class Bucket {
       const { status, headers: said } = await this.#google.raw("storage.PUT.upload", unsent, signal);
       if (status !== 308) return end;
       const [, last] = /-(\d+)$/.exec(said.range ?? "") ?? [];
-      return last === undefined ? 0 : Number(last) + 1;
+      const now = last === undefined ? 0 : Number(last) + 1;
+      // 308 says that something is missing; and what came before is not in memory any more.
+      if (now < begin || now > end || (isLast && now === end))
+        throw new OddAnswer(`bucket ${this.#name} has ${now} bytes of an upload, after ${begin} of ${total}`);
+      return now;
     };
     for (let taken = begin, tries = 1; taken < end; ) {
       let now: number;
@@ -111,9 +113,8 @@ export class Bucket {
         await sleep(this.#clock, AGAIN_MS, signal);
         now = await put("*", NOTHING);
       }
-      // What came before is not in memory any more.
-      if (now < begin || now > end || (now <= taken && tries >= TRIES))
-        throw new OddAnswer(`bucket ${this.#name} has ${now} bytes of an upload, after ${taken}`);
+      if (now <= taken && tries >= TRIES)
+        throw new OddAnswer(`bucket ${this.#name} takes no part of an upload`);
       tries = now > taken ? 1 : tries + 1;
       taken = now;
     }
@@ -125,19 +126,14 @@ export class Bucket {
 
   /** Objects of uploads, also of other providers and installations. */
   async list(signal: AbortSignal): Promise<readonly FoundPart[]> {
-    const all: FoundPart[] = [];
-    for (let pageToken = ""; ; ) {
-      const query = { prefix: ROOT, ...(pageToken && { pageToken }) };
-      const path = `/storage/v1/b/${this.#name}/o`;
-      const { items = [], nextPageToken } = await this.#google.storage<{
-        readonly items?: readonly StoredObject[];
-        readonly nextPageToken?: string;
-      }>({ method: "GET", path, query }, signal);
-      for (const { name, metadata = {} } of items)
-        all.push({ id: name, tag: null, imageTag: imageTagOf(metadata) });
-      if (nextPageToken === undefined) return all;
-      pageToken = nextPageToken;
-    }
+    const path = `/storage/v1/b/${this.#name}/o`;
+    type Page = { readonly items?: readonly StoredObject[]; readonly nextPageToken?: string };
+    const pages = await this.#google.pages((next) =>
+      this.#google.storage<Page>({ method: "GET", path, query: { prefix: ROOT, ...next } }, signal),
+    );
+    return pages
+      .flatMap(({ items = [] }) => items)
+      .map(({ name, metadata = {} }) => ({ id: name, tag: null, imageTag: imageTagOf(metadata) }));
   }
 
   #maybe<T>(method: "GET" | "DELETE", object: string, signal: AbortSignal): Promise<T | undefined> {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Clock } from "@nodeyard/driver";
 import {
+  type Clock,
   type CloudPart,
   type ImageStore,
   type ImageTag,
@@ -129,7 +129,7 @@ function nameOf(tag: ImageTag): string {
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")
     .replace(/^[^a-z]+/, "");
-  return `${`${image || "image"}`.slice(0, 38)}-${tag.uploadId}-${hash.slice(0, 12)}`;
+  return `${(image || "image").slice(0, 38)}-${tag.uploadId}-${hash.slice(0, 12)}`;
 }
 
 function insertBody({ tag, metadata, name }: UploadOrder, source: string, family: string | null) {
