@@ -1,6 +1,7 @@
 import {
   type Account,
   type ApiCall,
+  ApiError,
   type Clock,
   callText,
   DriverError,
@@ -10,6 +11,7 @@ import {
   HttpCalls,
   NoAnswer,
   OddAnswer,
+  pageText,
   type Random,
   RateLimiter,
   RenewedValue,
@@ -108,7 +110,6 @@ export class Google {
       ...{ clock, limiter: this.limiter, send: (request) => wire.send(request) },
       login: () => this.#token.get(),
       refused: (token) => this.#token.replace(token),
-      fault: faultOf,
       again: (failed) => this.#again(failed),
     });
   }
@@ -248,12 +249,16 @@ export class Google {
 }
 
 /** The body of an answer, with what uploads read of its head. */
-function read({ status, headers, text }: HttpAnswer, request: Unsent) {
+function read(answer: HttpAnswer, request: Unsent) {
+  const { status, headers, text } = answer;
+  if (status >= 400)
+    throw new ApiError(callText(request), answer, { ...faultOf(answer), by: pageText(request, answer) });
   const odd = (why: string) =>
     new OddAnswer(`${callText(request)}: the answer ${status} is not Google's: ${why}`);
   // An upload begins with an address in place of a body, and goes on with 308.
   const isUpload = new URL(request.url).pathname.startsWith("/upload/");
-  if (status === 204 || (isUpload && text === "" && (status === 308 || headers.location !== undefined)))
+  const isBegun = status === 200 && headers.location !== undefined;
+  if (status === 204 || (isUpload && text === "" && (status === 308 || isBegun)))
     return { answer: undefined as unknown, headers, status };
   if (status > 299) throw odd("it leads to another place");
   let body: unknown;
