@@ -54,8 +54,9 @@ const OPERATION = z.object({
 /** An operation is asked for this long, seconds: the answer comes when it has ended. All other calls but uploads are answered at once. */
 const WAIT_S = "20";
 const TRY_MS = 30_000;
-/** Status of an operation that has ended well. Lower ones run, higher ones have failed. */
+/** Status of an operation that has ended well. Lower ones run, higher ones have failed: 400, and 401 when it was cancelled. */
 const SUCCESS = 200;
+const FAILED = 400;
 
 export interface LxdClientOptions extends Pick<DriverContext, "clock" | "random" | "observe"> {
   /** Of the configuration: a socket's path or an address. */
@@ -116,8 +117,8 @@ export class LxdClient {
   }
 
   /**
-   * Sends a call, and waits for the end of the operation that it may begin. Returns what the operation says of its result. `already`: words of a
-   * refusal that says that what was to be done is done.
+   * Sends a call, and waits for the end of the operation that it may begin. Returns what the operation says of its result. `already`: status and
+   * words of a refusal that says that what was to be done is done.
    */
   async done(
     call: LxdCall,
@@ -128,7 +129,7 @@ export class LxdClient {
       const { type, operation } = await this.#call(call, signal, answered);
       return type === "async" ? await this.#end(`${call.method} ${call.path}`, operation, signal) : {};
     } catch (error) {
-      if (error instanceof LxdError && already?.test(error.said)) return {};
+      if (error instanceof LxdError && already?.test(`${error.status} ${error.said}`)) return {};
       throw error;
     }
   }
@@ -140,7 +141,7 @@ export class LxdClient {
       // A server keeps an operation for seconds after its end, and none over its own restart.
       if (now === undefined) throw new NoAnswer(`${what}: the server has forgotten its operation`);
       if (now.status_code === SUCCESS) return now.metadata ?? {};
-      if (now.status_code > SUCCESS) throw new LxdError(what, now.status_code, now.err);
+      if (now.status_code > SUCCESS) throw new LxdError(what, FAILED, now.err);
     }
   }
 

@@ -6,8 +6,9 @@ import { LxdConfigError, LxdError, NoAnswer } from "./client.ts";
  * not there, and 400 for an operation that failed for whatever reason (seen on 5.0.2).
  */
 const WORDS: readonly (readonly [DriverErrorKind, RegExp])[] = [
-  ["access", /^not authorized$|certificate is restricted|permission/i],
+  ["access", /^not authorized$|certificate is restricted/i],
   ["quota", /reached maximum|exceeds? .*limit|would exceed|aggregate value/i],
+  ["unsupported", /cluster member not found/i],
   ["capacity", /no space left|quota exceeded|not enough (space|memory)|allocate memory|cluster member/i],
   ["transient", /busy|locked|already exists|timed? ?out|database is|connection refused|unreachable/i],
   ["configuration", /^invalid|: invalid|unknown (configuration key|device)|doesn't (exist|match)/i],

@@ -83,7 +83,7 @@ async function contentOf(client: LxdClient, order: UploadOrder, blob: OpenBlob, 
 
 /** An image that is gone is no error. */
 async function remove(client: LxdClient, fingerprint: string, signal: AbortSignal): Promise<void> {
-  await client.done({ method: "DELETE", path: `/images/${fingerprint}` }, signal, /not found/i);
+  await client.done({ method: "DELETE", path: `/images/${fingerprint}` }, signal, /^404 /);
 }
 
 async function tagged(client: LxdClient, tag: ImageTag, signal: AbortSignal): Promise<readonly string[]> {

@@ -9,6 +9,8 @@ const ADDRESS = z.object({ family: z.string(), address: z.string(), scope: z.str
 const INTERFACE = z.object({ addresses: z.array(ADDRESS).nullish(), hwaddr: z.string() });
 
 export const SERVER = z.object({
+  /** The id is newer than 5.0, and shown to clients that may see the configuration. It is of the whole cluster, and never changes. */
+  config: z.object({ "volatile.uuid": z.string().optional() }).nullish(),
   environment: z.object({
     /** Of its certificate, in hexadecimal; members of a cluster have one in common. */
     certificate_fingerprint: z.string(),
@@ -23,7 +25,7 @@ export type Server = z.infer<typeof SERVER>["environment"];
 /** An instance as the server describes it. `state` is read with a single instance only. */
 export const INSTANCE = z.object({
   name: z.string(),
-  /** Running, Stopped, Frozen, Error. */
+  /** Running, Stopped, Frozen, Error; newer servers say Ready once the guest has said so. */
   status: z.string(),
   type: z.string(),
   /** Member of the cluster; "none" without one. */
@@ -94,7 +96,7 @@ export function addressesOf({ expanded_config, expanded_devices, state }: Instan
 
 /** Whether an instance runs, and has IPv4 if it has an interface: bridges give an IPv6 address first, to which few launchers have a route. */
 export function isUp(instance: Instance): boolean {
-  if (instance.status !== "Running") return false;
+  if (instance.status !== "Running" && instance.status !== "Ready") return false;
   const { ipv4 } = addressesOf(instance);
   const hasInterface = Object.values(instance.expanded_devices).some(({ type }) => type === "nic");
   return !hasInterface || ipv4 !== null;

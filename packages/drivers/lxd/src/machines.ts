@@ -20,8 +20,9 @@ import {
   type Server,
 } from "./instances.ts";
 
-/** Pause until an instance that should be gone is deleted again, milliseconds. */
+/** First pause and longest pause until an instance that should be gone is deleted again, milliseconds. */
 const AGAIN_MS = 100;
+const SLOWEST_MS = 10_000;
 /** Names of instances, and fingerprints of images. */
 const NAME = /^[a-zA-Z0-9-]{1,64}$/;
 
@@ -37,8 +38,8 @@ export function nodeMachines(client: LxdClient, makeMs: number, closed: AbortSig
   const read = (name: string, signal: AbortSignal) =>
     client.maybe(INSTANCE, pathOf(name), signal, { recursion: "1" });
   const remove = async (name: string, signal: AbortSignal) => {
-    await client.done(changeOf(name, "stop"), signal, /already stopped|not found/i);
-    await client.done({ method: "DELETE", path: pathOf(name) }, signal, /not found/i);
+    await client.done(changeOf(name, "stop"), signal, /already stopped|^404 /i);
+    await client.done({ method: "DELETE", path: pathOf(name) }, signal, /^404 /);
   };
   const watch = new ListWatch<Instance>({
     ...{ clock, read, what: "list of instances", isGone: () => false, onFailure: () => {} },
@@ -57,8 +58,12 @@ export function nodeMachines(client: LxdClient, makeMs: number, closed: AbortSig
     isLeaving: () => false,
     // By then the server has said that the instance is gone. One that is still there has not heard of it.
     async gone(name, _place, signal) {
-      while ((await read(name, signal)) !== undefined) {
-        await sleep(clock, AGAIN_MS, signal);
+      for (
+        let pause = AGAIN_MS;
+        (await read(name, signal)) !== undefined;
+        pause = Math.min(2 * pause, SLOWEST_MS)
+      ) {
+        await sleep(clock, pause, signal);
         await remove(name, signal);
       }
     },

@@ -1,4 +1,4 @@
-import { type Cloud, cloudProvider, type DriverContext, type Provider } from "@nodeyard/driver";
+import { type Cloud, cloudProvider, type DriverContext, type Place, type Provider } from "@nodeyard/driver";
 import { z } from "zod";
 import { amountsOf, limitsOf, needOf, PROJECT, RESOURCES } from "./amounts.ts";
 import { LxdClient, type LxdClientOptions } from "./client.ts";
@@ -39,6 +39,12 @@ export function openLxd(
     let server: Server | undefined;
     // `check` has read it before anything else is called.
     const known = () => server as Server;
+    let place: Place = {};
+    const learn = async (signal: AbortSignal) => {
+      const { config: keys, environment } = await client.get(SERVER, "", signal);
+      server = environment;
+      place = { server: keys?.["volatile.uuid"] ?? environment.certificate_fingerprint, project };
+    };
     /** The members of the cluster that are online; null: there is no cluster. */
     const members = async (signal: AbortSignal) => {
       if (!known().server_clustered) return null;
@@ -51,7 +57,11 @@ export function openLxd(
       makeMs: config.launchTimeoutMs,
       make: async (order) => makeCall(client, order, sourceOf(order, pem), known()),
       describe: async (_, machine) => describe(machine, known()),
-      amounts: async () => amountsOf,
+      async amounts(_, signal) {
+        // With each list, as the certificate may have been renewed: what is made from now on is at the new place.
+        await learn(signal);
+        return amountsOf;
+      },
       isEnding: hasEnded,
       need: async ({ own }) => needOf(own),
       async quota(signal) {
@@ -71,12 +81,11 @@ export function openLxd(
           isForVms: labels.some(({ image, own }) => image?.kind === "diskimage" && own.type !== "container"),
         }),
       },
-      place: () => ({ server: known().certificate_fingerprint, project }),
+      place: () => place,
       async check(signal) {
         // Anybody may ask what the server is, but not for a project.
         await client.get(PROJECT, projectPath, signal);
-        const { environment } = await client.get(SERVER, "", signal);
-        server = environment;
+        await learn(signal);
       },
       close,
     };
