@@ -44,8 +44,8 @@ export class Meadow {
     );
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   });
-  /** Clients of all machines connect to it. */
-  readonly #door = createPort((socket) => socket.end("baa\n"));
+  /** Clients of all machines connect to it. One that resets its connection, as a look whether the port is open may, is no fault. */
+  readonly #door = createPort((socket) => socket.on("error", () => {}).end("baa\n"));
 
   constructor(token: string) {
     this.#token = token;
