@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { type ByLevel, CONNECTION, describeKeys, fileOf, type Values, words } from "./cloud-keys.ts";
 import { exitCode, load, verdict } from "./support.ts";
 
 /** A whole provider, in one line per mapping, so that one of them can be replaced. */
@@ -11,28 +12,13 @@ const WHOLE = {
   label: "name: a, diskimage: i, key-name: k, instance-type: t3.medium, use-spot: true, imdsv2: null",
 };
 
-function file(changes: Partial<typeof WHOLE> = {}): string {
-  const { provider, pool, label, ...lists } = { ...WHOLE, ...changes };
-  const listed = Object.entries(lists).map(([key, entry]) => `, ${key}: [{${entry}}]`);
-  return `labels: [{name: a}]
-diskimages: [{name: i}]
-providers:
-  - {name: x, driver: aws, ${provider}${listed.join("")}, pools: [{${pool}, labels: [{${label}}]}]}`;
-}
+const file = fileOf("aws", WHOLE);
 
 const label = (keys: string) => ({ label: `name: a, key-name: k, ${keys}` });
 
-const words = (text: string) => text.split(" ");
 /** Values of each type of Nodepool's validator, and values that it refuses; null is refused unless it is listed. */
-const TYPES: Readonly<Record<string, readonly [good: readonly string[], bad: readonly string[]]>> = {
-  text: [["x", "''"], words("5 1.5 true [x] {a:1} null")],
-  integer: [words("5 0 -1 1000000000000 true"), words("x '5' 1.5 [5] null")],
+const TYPES: Readonly<Record<string, Values>> = {
   number: [words("5 0.5 -1 0"), words("x '1.5' [1] null")],
-  flag: [words("true false"), words("x 1 'true' null")],
-  mapping: [
-    ["{}", "{a: b}", "{a: 5}", "{a: [b]}"],
-    ["[a]", "x", "null"],
-  ],
   amounts: [
     ["{}", "{L-1: 5}"],
     ["{L-1: x}", "{L-1: 1.5}", "{L-1: null}", "[5]", "5", "null"],
@@ -65,9 +51,8 @@ const TYPES: Readonly<Record<string, readonly [good: readonly string[], bad: rea
   imds: [words("v2.0 null"), words("v1.0 2.0")],
   imdsv2: [words("required optional null"), words("always true")],
 };
-const CONNECTION = words("connection-type python-path shell-type");
 /** All keys of Nodepool's validator, by where they are and their type; those that it wants are in NEEDED, too. */
-const KEYS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+const KEYS: ByLevel<ByLevel<readonly string[]>> = {
   provider: {
     text: words("region-name profile-name post-upload-hook"),
     integer: words(
@@ -109,53 +94,15 @@ const KEYS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
   },
 };
 /** What each mapping must have, and nothing else. */
-const NEEDED: Readonly<Record<keyof typeof WHOLE, Readonly<Record<string, string>>>> = {
+const NEEDED: ByLevel<ByLevel<string>> = {
   provider: { "region-name": "r" },
   "cloud-images": { name: "c", username: "u", "image-id": "x" },
   diskimages: { name: "i" },
   pool: { name: "p" },
   label: { name: "a", "key-name": "k" },
 };
-const LEVELS = Object.keys(KEYS) as (keyof typeof WHOLE)[];
 
-describe("each key of aws", () => {
-  const codeOf = (level: keyof typeof WHOLE, fields: Readonly<Record<string, string>>) =>
-    exitCode(
-      file({
-        ...Object.fromEntries(LEVELS.map((one) => [one, yaml(NEEDED[one])])),
-        [level]: yaml(fields),
-      }),
-    );
-  const yaml = (fields: Readonly<Record<string, string>>) =>
-    Object.entries(fields)
-      .map(([key, value]) => `${key}: ${value}`)
-      .join(", ");
-
-  it.each(LEVELS)("of a %s takes what Nodepool's validator takes, and nothing else", (level) => {
-    const wrong = Object.entries(KEYS[level]!).flatMap(([type, keys]) =>
-      keys.flatMap((key) => {
-        const { "image-id": id, ...others } = NEEDED[level];
-        const base = key === "image-filters" ? others : NEEDED[level];
-        const judged = (values: readonly string[], code: number) =>
-          values
-            .filter((value) => codeOf(level, { ...base, [key]: value }) !== code)
-            .map((value) => `${key}: ${value} is not judged with ${code}`);
-        const [good, bad] = TYPES[type]!;
-        return [...judged(good, 0), ...judged(bad, 1)];
-      }),
-    );
-    expect(wrong).toEqual([]);
-  });
-
-  it.each(LEVELS)("of a %s that Nodepool's validator wants, and none that it does not know", (level) => {
-    expect(codeOf(level, NEEDED[level])).toBe(0);
-    expect(codeOf(level, { ...NEEDED[level], "no-such-key": "x" })).toBe(1);
-    for (const missing of Object.keys(NEEDED[level])) {
-      const { [missing]: _, ...others } = NEEDED[level];
-      expect([missing, codeOf(level, others)]).toEqual([missing, 1]);
-    }
-  });
-});
+describeKeys("aws", { file, keys: KEYS, types: TYPES, needed: NEEDED, images: /^image-filters$/ });
 
 // docs/contract/config.md: what the old validator refuses.
 describe("aws, as config-validate judges it", () => {
