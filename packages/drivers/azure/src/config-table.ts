@@ -89,7 +89,7 @@ const network = section({
 
 const cloudImage = {
   password: text("Password of the user.").secret(),
-  "generate-password": flag("A random password, which nobody learns.", { default: false }),
+  "generate-password": flag("A random password for the user, which is not kept.", { default: false }),
   key: text("Public key of the user.", { shown: "zuul-public-key", like: NOT_EMPTY }),
   "image-reference": inner(
     section({
