@@ -23,7 +23,7 @@ const plain = { float: () => 0.5 } as Random;
  * be served although requests for one node never stop (checks/order.ts counts what is served before it).
  */
 export async function burst({ cluster, clock, stream }: Scene): Promise<void> {
-  const tree = cluster.connect({ name: "rush", sessionTimeoutMs: 600_000, latencyMs: [0, 3] });
+  const tree = cluster.connect({ name: "burst", sessionTimeoutMs: 600_000, latencyMs: [0, 3] });
   const client = new Requestor({
     tree,
     clock,
@@ -35,7 +35,7 @@ export async function burst({ cluster, clock, stream }: Scene): Promise<void> {
   });
   const after = (ms: number) => new Promise<void>((resolve) => clock.setTimer(ms, resolve));
   await after(QUOTA_READ_MS);
-  const label = pick(stream("rush"), LABELS);
+  const label = pick(stream("burst"), LABELS);
   let left = SMALL;
   const again = async () => {
     while (left-- > 0) await client.live([label]);

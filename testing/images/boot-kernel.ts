@@ -5,6 +5,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { copyModules, kernelName, madeOnce, packRoot, unpackKernel } from "../qemu/index.ts";
 
+/** As loaded: a file that is edited while a test runs would give its new name to what the old recipe makes. */
+const RECIPE = readFileSync(import.meta.filename);
+
 const INIT = fileURLToPath(new URL("./initrd.sh", import.meta.url));
 /** In the order that they need each other. */
 const MODULES = [
@@ -21,10 +24,7 @@ export interface BootKernel {
 /** What boots an image without partitions: Debian's kernel, and an initial RAM disk that mounts `/dev/vda`. Made once. */
 export async function bootKernel(): Promise<BootKernel> {
   const kernelPackage = await kernelName();
-  const key = createHash("sha256")
-    .update(kernelPackage)
-    .update(readFileSync(INIT))
-    .update(readFileSync(import.meta.filename));
+  const key = createHash("sha256").update(kernelPackage).update(readFileSync(INIT)).update(RECIPE);
   const folder = await madeOnce(`nodeyard-boot-kernel-${key.digest("hex").slice(0, 16)}`, async (draft) => {
     const system = await unpackKernel(draft, kernelPackage);
     const root = join(draft, "root");

@@ -2,12 +2,14 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { freePort } from "../zookeeper/index.ts";
 import type { KubernetesSite } from "./site.ts";
 
 const BIN = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 const TOKENS = "/var/run/secrets/kubernetes.io/serviceaccount";
 const LOOK_MS = 200;
+/** For one answer of a process. A pod whose process does not answer holds up no other. */
+const PROBE_MS = 5_000;
+const LISTENS = /the web interface listens.*127\.0\.0\.1:(\d+)/g;
 /** Namespaces of its own: the pod's name as the host's, the pod's token where clients look for it, and then the program. */
 const MOUNTED = `hostname "$0" && mount -t tmpfs none /run && mkdir -p /run/secrets/kubernetes.io && ln -s "$1" /run/secrets/kubernetes.io/serviceaccount && shift && exec "$@"`;
 
@@ -45,7 +47,8 @@ interface PodOfChart {
 interface Played {
   readonly name: string;
   readonly child: ChildProcess;
-  readonly port: number;
+  /** Characters of the log before it. */
+  readonly logged: number;
   isReady: boolean;
   isEnding: boolean;
 }
@@ -116,7 +119,7 @@ export class ProcessKubelet {
     const hasEnded = child.exitCode !== null || child.signalCode !== null;
     if (deletionTimestamp === undefined) {
       if (hasEnded) return this.#blame(`${name} ended by itself: ${this.log(name).slice(-500)}`);
-      const isReady = await this.#probe(played.port);
+      const isReady = await this.#probe(name, played.logged);
       if (isReady !== played.isReady) await this.#tell(pod, isReady);
       played.isReady = isReady;
     } else if (hasEnded) {
@@ -149,11 +152,11 @@ export class ProcessKubelet {
     for (const [file, text] of Object.entries(data))
       writeFileSync(join(this.volume(name, "config"), file), here(text));
     await this.#token(pod, join(folder, "tokens"));
-    const port = await freePort();
     const { args, env } = pod.spec.containers[0]!;
-    const words = args.map((word) => here(word).replace(/^0\.0\.0\.0:\d+$/, `127.0.0.1:${port}`));
+    const words = args.map((word) => here(word).replace(/^0\.0\.0\.0:\d+$/, "127.0.0.1:0"));
     const { hostname, port: serverPort } = new URL(this.#site.server);
     const log = openSync(join(folder, "log"), "a");
+    const logged = this.log(name).length;
     const program = [process.execPath, "--disable-warning=ExperimentalWarning", BIN, ...words];
     const map = process.getuid!() === 0 ? [] : ["--map-root-user"];
     const child = spawn(
@@ -172,7 +175,7 @@ export class ProcessKubelet {
         stdio: ["ignore", log, log],
       },
     );
-    return { name, child, port, isReady: false, isEnding: false };
+    return { name, child, logged, isReady: false, isEnding: false };
   }
 
   /** A folder for each mount of a pod; returns what replaces their paths in a text. */
@@ -212,9 +215,12 @@ export class ProcessKubelet {
     writeFileSync(join(folder, "ca.crt"), root.data["ca.crt"]!);
   }
 
-  async #probe(port: number): Promise<boolean> {
+  async #probe(pod: string, logged: number): Promise<boolean> {
+    const port = [...this.log(pod).slice(logged).matchAll(LISTENS)].at(-1)?.[1];
+    if (port === undefined) return false;
     try {
-      return (await fetch(`http://127.0.0.1:${port}/ready`)).ok;
+      const signal = AbortSignal.timeout(PROBE_MS);
+      return (await fetch(`http://127.0.0.1:${port}/ready`, { signal })).ok;
     } catch {
       return false;
     }

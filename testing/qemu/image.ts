@@ -6,6 +6,9 @@ import { fileURLToPath } from "node:url";
 import { copyModules, kernelName, madeOnce, packRoot, unpackKernel } from "./kernel.ts";
 import { output } from "./run.ts";
 
+/** As loaded: a file that is edited while a test runs would give its new name to what the old recipe makes. */
+const RECIPE = readFileSync(import.meta.filename);
+
 const INIT = fileURLToPath(new URL("./init.sh", import.meta.url));
 /** In the order that they need each other. */
 const MODULES = [
@@ -32,10 +35,7 @@ export interface TestImage {
  */
 export async function testImage(): Promise<TestImage> {
   const kernelPackage = await kernelName();
-  const key = createHash("sha256")
-    .update(kernelPackage)
-    .update(readFileSync(INIT))
-    .update(readFileSync(import.meta.filename));
+  const key = createHash("sha256").update(kernelPackage).update(readFileSync(INIT)).update(RECIPE);
   const folder = await madeOnce(`nodeyard-qemu-image-${key.digest("hex").slice(0, 16)}`, async (draft) => {
     const system = await unpackKernel(draft, kernelPackage);
     await initrd(draft, system);

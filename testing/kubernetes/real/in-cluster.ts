@@ -81,6 +81,15 @@ function manifests(values: object): string {
 
 const kubectl = (...words: readonly string[]) => site.kubectl(["--namespace", "ci", ...words]);
 
+async function rolledOut(role: string): Promise<void> {
+  try {
+    await kubectl("rollout", "status", `statefulset/yard-${role}`, "--timeout=300s");
+  } catch (error) {
+    const log = kubelet.log(`yard-${role}-0`).slice(-2_000);
+    throw new Error([`yard-${role} is not ready`, ...kubelet.problems, log].join("\n"), { cause: error });
+  }
+}
+
 async function nodeyard(...words: readonly string[]): Promise<string> {
   const path = join(site.folder, "client.yaml");
   writeFileSync(path, config());
@@ -111,12 +120,7 @@ test("the API server accepts everything that the chart can make", async () => {
 test("launchers and a builder by the chart, with its service account: a rolling update loses no request", async () => {
   const values = { config: config(), rbac: { create: true } };
   await kubectl("apply", "--server-side", "--validate=strict", "-f", manifests(values));
-  const isUp = () =>
-    Promise.all(
-      ["launcher", "builder"].map((role) =>
-        kubectl("rollout", "status", `statefulset/yard-${role}`, "--timeout=300s"),
-      ),
-    );
+  const isUp = () => Promise.all(["launcher", "builder"].map(rolledOut));
   await isUp();
 
   const before = await stream.jobs(Array(6).fill(["small"]), JOB_MS);
@@ -179,7 +183,7 @@ test("the chart's builder builds and uploads an image, and has it again when its
   const starts = () => kubelet.log("yard-builder-0").match(/the builder runs/g)?.length ?? 0;
   const former = starts();
   await kubectl("rollout", "restart", "statefulset/yard-builder");
-  await kubectl("rollout", "status", "statefulset/yard-builder", "--timeout=300s");
+  await rolledOut("builder");
   // Its log may come after its readiness.
   await site.until("the builder runs again", async () => starts() === former + 1);
   expect(await list("dib-image-list")).toMatchObject([{ id: before[0]!.id, builder: "yard-builder-0" }]);

@@ -1,7 +1,7 @@
 import { add, exceeded, type Resources } from "@nodeyard/driver";
 import { compareRequests, MIN_READY } from "@nodeyard/model";
 import { defined } from "@nodeyard/runtime";
-import { heldBy, quotaKey } from "./gates.ts";
+import { quotaKey, stoppedBy } from "./gates.ts";
 import { type Nodeset, total } from "./nodeset.ts";
 import type { Blocked, PoolState, Scope } from "./pool-state.ts";
 import type { State, Turn } from "./state.ts";
@@ -105,7 +105,7 @@ function countRoom(
     first ??= { check, over, behind: kept.head };
   }
   // Our sums may say that there is room when the cloud has refused: the cloud knows what others took since.
-  const refused = heldBy(state, steady, quotaKey(pool.provider), waiting.id);
+  const refused = stoppedBy(state, steady, quotaKey(pool.provider), waiting.id);
   if (first === undefined && refused === undefined) return undefined;
   // Nodes kept ahead of requests must never hold a queue up, so a min-ready request is declined rather than made to wait.
   const min = waiting.record.requestor === MIN_READY;

@@ -10,7 +10,7 @@ export interface Return {
 }
 
 /** A request of the simulated course: it gets its nodes when there is room for them. */
-export interface Turn {
+export interface Queued {
   readonly need: Amounts;
   /** Pools in which it waits; one of them serves it. */
   readonly pools: number;
@@ -25,19 +25,19 @@ export interface Course {
   /** What each of those who have nodes now gives back. */
   readonly holders: readonly ((random: Random) => readonly Return[])[];
   /** In order; the last is the one that is asked about. */
-  readonly turns: readonly Turn[];
+  readonly queue: readonly Queued[];
 }
 
-/** Plays one possible course. Returns after how many milliseconds the last turn has its nodes; Infinity: never. */
-export function play({ free, holders, turns }: Course, random: Random): number {
+/** Plays one possible course. Returns after how many milliseconds the last request has its nodes; Infinity: never. */
+export function play({ free, holders, queue }: Course, random: Random): number {
   const coming = new Heap<Return>((a, b) => a.at - b.at);
   for (const holder of holders) for (const each of holder(random)) coming.push(each);
   const left = [...free];
-  const last = turns.at(-1);
+  const last = queue.at(-1);
   let at = 0;
-  for (const turn of turns) {
-    if (turn !== last && turn.pools > 1 && random.float() * turn.pools > 1) continue;
-    const { need } = turn;
+  for (const request of queue) {
+    if (request !== last && request.pools > 1 && random.float() * request.pools > 1) continue;
+    const { need } = request;
     while (need.some((amount, index) => amount > 0 && amount > left[index]!)) {
       const next = coming.pop();
       if (next === undefined || next.at === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
@@ -45,8 +45,8 @@ export function play({ free, holders, turns }: Course, random: Random): number {
       for (let index = 0; index < left.length; index++) left[index]! += next.amount[index]!;
     }
     for (let index = 0; index < left.length; index++) left[index]! -= need[index]!;
-    const { ready, returns } = turn.begin(random, at);
-    if (turn === last) return ready;
+    const { ready, returns } = request.begin(random, at);
+    if (request === last) return ready;
     for (const each of returns) coming.push(each);
   }
   return at;

@@ -3,7 +3,7 @@ import { compareRequests } from "@nodeyard/model";
 import { type Random, seededRandom } from "@nodeyard/runtime";
 import type { NodeEntry } from "@nodeyard/view";
 import { quotaOf } from "./capacity.ts";
-import { type Amounts, type Course, play, type Return, type Turn } from "./course.ts";
+import { type Amounts, type Course, play, type Queued, type Return } from "./course.ts";
 import { counted, total } from "./nodeset.ts";
 import type { PoolState } from "./pool-state.ts";
 import type { State } from "./state.ts";
@@ -58,7 +58,7 @@ const FEW_USES = 10;
 /** Courses that are played: fewer where a long queue makes each of them expensive, and none where that would hold up the launcher. */
 const COURSES = 64;
 const LEAST_COURSES = 8;
-/** Turns and holders of all courses together, at most. */
+/** Queued requests and holders of all courses together, at most. */
 const MOST_STEPS = 50_000;
 
 interface Scene {
@@ -75,7 +75,7 @@ interface Limited extends Scene {
   readonly limit: Resources;
   readonly used: Resources;
   /** The request that is asked about gets its room. */
-  readonly begin: Turn["begin"];
+  readonly begin: Queued["begin"];
 }
 
 /**
@@ -86,15 +86,15 @@ interface Limited extends Scene {
 export function forecast(scene: Scene, waiting: Waiting, code: string, made: readonly string[]): Forecast {
   const { policy, durations } = scene;
   if (made.some((label) => durations.launched(policy.key, label).length < FEW)) return "no-launches";
-  const begin: Turn["begin"] = (random, at) => ({ ready: at + launchOf(scene, made, random), returns: [] });
+  const begin: Queued["begin"] = (random, at) => ({ ready: at + launchOf(scene, made, random), returns: [] });
   if (code === "handling") return ofLaunches(scene, waiting, made);
-  if (code === "pool.can") return playAll({ free: [], holders: [], turns: [{ need: [], pools: 1, begin }] });
+  if (code === "pool.can") return playAll({ free: [], holders: [], queue: [{ need: [], pools: 1, begin }] });
   if (!FORESEEN.has(code)) return "unforeseen";
   return policy.launches ? ofCapacity(scene, waiting, begin) : ofHosts(scene, waiting, begin);
 }
 
 /** A pool that launches: its queue in order, with the limits of the pool, the quota and concurrent launches. */
-function ofCapacity(scene: Scene, waiting: Waiting, begin: Turn["begin"]): Forecast {
+function ofCapacity(scene: Scene, waiting: Waiting, begin: Queued["begin"]): Forecast {
   const { state, policy } = scene;
   const { provider } = policy;
   const pools = [...state.pools.values()];
@@ -119,7 +119,7 @@ function ofCapacity(scene: Scene, waiting: Waiting, begin: Turn["begin"]): Forec
 }
 
 /** Static hosts are not launched: a request waits until enough hosts of each label are free. */
-function ofHosts(scene: Scene, waiting: Waiting, begin: Turn["begin"]): Forecast {
+function ofHosts(scene: Scene, waiting: Waiting, begin: Queued["begin"]): Forecast {
   const { state, policy } = scene;
   const [label, ...others] = new Set(waiting.record.nodeTypes);
   if (label === undefined || others.length > 0) return "mixed";
@@ -167,11 +167,11 @@ function ofUsers(scene: Limited, line: readonly Waiting[], nodes: readonly NodeE
   for (const label of launches) if (durations.launched(policy.key, label).length < FEW) return "no-launches";
   const users = new Set([...before, ...nodes.map(({ record }) => record.type)].map(([label]) => label ?? ""));
   for (const label of users) if (durations.used(label).length < FEW_USES) return "no-uses";
-  const turns = line.map((waiting) => turnOf(scene, waiting));
+  const queue = line.map((each) => queuedOf(scene, each));
   return playAll({
     free: limited(scene, limit).map((most, index) => most - limited(scene, used)[index]!),
     holders: nodes.map((node) => holderOf(scene, node)),
-    turns: turns.with(-1, { ...turns.at(-1)!, begin: scene.begin }),
+    queue: queue.with(-1, { ...queue.at(-1)!, begin: scene.begin }),
   });
 }
 
@@ -179,7 +179,7 @@ function ofUsers(scene: Limited, line: readonly Waiting[], nodes: readonly NodeE
 function playAll(course: Course): Forecast {
   // The same question gets the same answer.
   const random = seededRandom(COURSES);
-  const affordable = Math.floor(MOST_STEPS / (course.turns.length + course.holders.length));
+  const affordable = Math.floor(MOST_STEPS / (course.queue.length + course.holders.length));
   const count = Math.max(LEAST_COURSES, Math.min(COURSES, affordable));
   const times = Array.from({ length: count }, () => play(course, random)).sort((a, b) => a - b);
   return times.at(-1) === Number.POSITIVE_INFINITY ? "held" : sure(times);
@@ -203,7 +203,7 @@ function earlier(line: Iterable<Waiting>, waiting: Waiting): Waiting[] {
 }
 
 /** A request that comes before: all its nodes are given back together, as a job does. */
-function turnOf(scene: Limited, waiting: Waiting): Turn {
+function queuedOf(scene: Limited, waiting: Waiting): Queued {
   const { state, policy, durations } = scene;
   const { nodeTypes } = waiting.record;
   const { launching = 0, ...kept } = needIn(scene, waiting);

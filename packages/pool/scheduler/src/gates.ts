@@ -17,13 +17,13 @@ export function quotaKey(provider: string): string {
 }
 
 /** A closed gate, and the request that tests it now, if any. */
-export interface Held {
+export interface Stop {
   readonly closed: Closed;
   readonly trying: string | undefined;
 }
 
 /** Why a request may not pass a gate now: its time has not come, or another request tries. Undefined: it may. */
-export function heldBy({ gates }: State, steady: number, key: string, request: string): Held | undefined {
+export function stoppedBy({ gates }: State, steady: number, key: string, request: string): Stop | undefined {
   const closed = gates.closed.get(key);
   if (closed === undefined) return undefined;
   const trying = closed.prober ?? closed.trying;

@@ -2,7 +2,7 @@ import { labelKey, offeringKey, subjectOf } from "@nodeyard/model";
 import type { NodeEntry } from "@nodeyard/view";
 import { hasPlace, isTrusted, newTally, places } from "./failure-rule.ts";
 import type { Failures } from "./gate-table.ts";
-import { heldBy, judgeAgain, noteFailures, tries } from "./gates.ts";
+import { judgeAgain, noteFailures, stoppedBy, tries } from "./gates.ts";
 import { gatesOf } from "./offerings.ts";
 import type { State, Turn } from "./state.ts";
 import type { LaunchWanted, LocalPool } from "./types.ts";
@@ -116,12 +116,12 @@ function judgeLabel(state: State, steady: number, launch: LaunchWanted): string 
 function begin(state: State, turn: Turn, launch: LaunchWanted): void {
   const { node, request, offering } = launch;
   const key = offeringKey(offering);
-  const held = heldBy(state, turn.steady, key, request);
-  if (held !== undefined)
+  const stop = stoppedBy(state, turn.steady, key, request);
+  if (stop !== undefined)
     return refuse(
       turn,
       launch,
-      held.trying === undefined ? held.closed.error : "another request is testing it",
+      stop.trying === undefined ? stop.closed.error : "another request is testing it",
     );
   const closed = state.gates.closed.get(key);
   tries(state, [key], request);

@@ -1,5 +1,5 @@
 import { MIN_READY, offeringKey } from "@nodeyard/model";
-import { heldBy, keysOf, tries, waitForGate } from "./gates.ts";
+import { keysOf, stoppedBy, tries, waitForGate } from "./gates.ts";
 import type { PoolState } from "./pool-state.ts";
 import type { State, Turn } from "./state.ts";
 import type { LocalPool, RegisteredPool, VerdictCode } from "./types.ts";
@@ -96,11 +96,11 @@ function closedIn(
   az: string | null,
 ): ClosedOffering | undefined {
   for (const key of gatesOf(pool, label, az)) {
-    const held = heldBy(state, steady, key, request);
-    if (held === undefined) continue;
-    const { code, until, kind, error, failures, since, hopeless } = held.closed;
+    const stop = stoppedBy(state, steady, key, request);
+    if (stop === undefined) continue;
+    const { code, until, kind, error, failures, since, hopeless } = stop.closed;
     const facts = { pool: pool.key, label, az, kind, error, failures, failing_since: since };
-    const { trying } = held;
+    const { trying } = stop;
     if (trying !== undefined)
       return {
         key,

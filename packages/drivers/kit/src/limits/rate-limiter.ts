@@ -10,11 +10,6 @@ export interface RateLimiterOptions {
   readonly waiting?: number;
 }
 
-export interface Turn {
-  /** Served before callers without it: for a read that many others wait for. */
-  readonly first?: boolean;
-}
-
 /** Interval after the first refusal of a server without a configured limit, milliseconds. */
 const FIRST_INTERVAL_MS = 50;
 const WIDEST_MS = 30_000;
@@ -88,8 +83,11 @@ export class RateLimiter {
     this.#interval = floor === 0 && interval < FORGOTTEN_MS ? 0 : Math.max(floor, interval);
   }
 
-  /** Resolves when the caller may start; rejects with the signal's reason. */
-  async turn(signal?: AbortSignal, { first = false }: Turn = {}): Promise<void> {
+  /**
+   * Resolves when the caller may start; rejects with the signal's reason. `first`: before callers without it, for a read that many others
+   * wait for.
+   */
+  async turn(signal?: AbortSignal, { first = false }: { readonly first?: boolean } = {}): Promise<void> {
     signal?.throwIfAborted();
     const now = this.#clock.monotonic();
     if (this.waiting === 0 && now >= this.#next) {

@@ -15,7 +15,7 @@ export interface Share<T> {
   release(): Promise<void>;
 }
 
-interface Held<T> {
+interface Entry<T> {
   readonly account: T;
   readonly intervals: Map<symbol, number>;
 }
@@ -25,26 +25,26 @@ interface Held<T> {
  * limit. Accounts are kept per clock, so that two simulations in one process do not share any.
  */
 export class SharedAccounts<T extends Account> {
-  readonly #byClock = new WeakMap<Clock, Map<string, Held<T>>>();
+  readonly #byClock = new WeakMap<Clock, Map<string, Entry<T>>>();
 
   /** `key` identifies the customer, without secrets. `intervalMs` is the provider's own limit; 0: none. */
   share(clock: Clock, key: string, intervalMs: number, open: () => T): Share<T> {
-    const all = this.#byClock.get(clock) ?? new Map<string, Held<T>>();
+    const all = this.#byClock.get(clock) ?? new Map<string, Entry<T>>();
     this.#byClock.set(clock, all);
-    const held = all.get(key) ?? { account: open(), intervals: new Map() };
-    all.set(key, held);
+    const entry = all.get(key) ?? { account: open(), intervals: new Map() };
+    all.set(key, entry);
     const own = Symbol(key);
-    held.intervals.set(own, intervalMs);
-    const limit = () => held.account.limit(Math.max(0, ...held.intervals.values()));
+    entry.intervals.set(own, intervalMs);
+    const limit = () => entry.account.limit(Math.max(0, ...entry.intervals.values()));
     limit();
     return {
-      account: held.account,
+      account: entry.account,
       async release() {
-        if (!held.intervals.delete(own)) return;
+        if (!entry.intervals.delete(own)) return;
         limit();
-        if (held.intervals.size > 0) return;
+        if (entry.intervals.size > 0) return;
         all.delete(key);
-        await held.account.close();
+        await entry.account.close();
       },
     };
   }
