@@ -1,12 +1,10 @@
 import {
+  allPages,
   type Clock,
   type DriverContext,
-  HttpCalls,
   type HttpRequest,
   type Metadata,
-  NoAnswer,
-  RenewedValue,
-  safeRetry,
+  Session,
   unlessRefused,
   type Wire,
 } from "@nodeyard/driver";
@@ -27,38 +25,29 @@ export interface Thing {
 }
 
 /** The calls of one account, which signs in by a token in a file. */
-export class MeadowApi {
+export class MeadowApi extends Session<string> {
   readonly #url: (path: string) => string;
   readonly #observe: DriverContext["observe"];
-  readonly #token: RenewedValue<string>;
-  readonly #calls: HttpCalls<string>;
 
   constructor(
     endpoint: string,
-    { send }: Pick<Wire, "send">,
+    { send, close }: Pick<Wire, "send" | "close">,
     readToken: () => string,
     { clock, random, observe }: Pick<DriverContext, "random" | "observe"> & { clock: Clock },
   ) {
-    this.#url = (path) => `${endpoint}${path}`;
-    this.#observe = observe;
-    this.#token = new RenewedValue({
-      clock,
-      load: async () => readToken().trim(),
+    super({
+      ...{ clock, random, send, close },
+      by: "the file of token-file",
+      signIn: async () => readToken().trim(),
       endOf: () => null,
       secretsOf: (token) => [token],
-      loadMs: 10_000,
-      late: () => new NoAnswer("the token was not read in time"),
-    });
-    this.#calls = new HttpCalls({
-      ...{ clock, send },
-      login: (signal) => this.#token.get(signal),
-      refused: (token) => this.#token.replace(token),
       fault: ({ text }) => {
         const { code = "", message } = JSON.parse(text) as { code?: string; message: string };
         return { codes: [code], text: message };
       },
-      again: (failed) => (failed.request ? safeRetry(failed, clock.now(), random).retryMs : null),
     });
+    this.#url = (path) => `${endpoint}${path}`;
+    this.#observe = observe;
   }
 
   call<T = Thing>(
@@ -73,20 +62,16 @@ export class MeadowApi {
       ...(body && { body: JSON.stringify(body) }),
     });
     const operation = `${method}.${path.split("/")[1]}`;
-    return this.#calls.call({ operation, request, signal, observe: this.#observe }, ({ text }) =>
+    return this.calls.call({ operation, request, signal, observe: this.#observe }, ({ text }) =>
       JSON.parse(text),
     );
   }
 
   /** All pages of a list. */
   async list<T = Thing>(kind: string, signal: AbortSignal): Promise<readonly T[]> {
-    const all: T[] = [];
-    for (let next: string | undefined = `/${kind}`; next !== undefined; ) {
-      const page: { all: readonly T[]; next?: string } = await this.call("GET", next, signal);
-      all.push(...page.all);
-      next = page.next;
-    }
-    return all;
+    type Page = { readonly all: readonly T[]; readonly next?: string };
+    const read = (next = `/${kind}`) => this.call<Page>("GET", next, signal);
+    return (await allPages(`list of ${kind}`, read, ({ next }) => next)).flatMap(({ all }) => all);
   }
 
   async delete(path: string, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,5 @@
 import {
   type Cloud,
-  CloudConfigError,
   type DriverContext,
   DriverError,
   errorMap,
@@ -20,17 +19,9 @@ import {
   tagKey,
   tagOf,
   unlessRefused,
-  type Wire,
 } from "@nodeyard/driver";
-import { MeadowApi, type Thing } from "./api.ts";
+import type { MeadowApi, Thing } from "./api.ts";
 import type { MeadowLabelOwn, MeadowProviderConfig } from "./config.ts";
-
-/** What the driver uses of its host; tests provide their own. */
-export interface MeadowHost {
-  connect(): Wire;
-  readonly readFile: (path: string) => string;
-  readonly openFile: OpenFile;
-}
 
 export const mapError = errorMap([
   { kind: "quota", codes: ["quota"] },
@@ -44,21 +35,12 @@ const PIECE = 1 << 20;
 
 /** What the cloud says of itself. */
 export function meadow(
-  { name, own: { endpoint, tokenFile, uploadMs } }: MeadowProviderConfig,
-  context: DriverContext,
-  { connect, readFile, openFile }: MeadowHost,
+  { name, own: { endpoint, uploadMs } }: MeadowProviderConfig,
+  { clock, log }: DriverContext,
+  api: MeadowApi,
+  openFile: OpenFile,
   closed: AbortSignal,
 ): Cloud<Thing> {
-  const { clock, log } = context;
-  const wire = connect();
-  const readToken = () => {
-    try {
-      return readFile(tokenFile);
-    } catch (error) {
-      throw new CloudConfigError(`token-file cannot be read: ${messageOf(error)}`, { cause: error });
-    }
-  };
-  const api = new MeadowApi(endpoint, wire, readToken, context);
   const watch = new ListWatch<Thing>({
     ...{ clock, what: "list of machines", isGone: () => false, idOf: ({ id }) => id },
     list: (signal) => api.list("machines", signal),
@@ -178,10 +160,9 @@ export function meadow(
     },
     place: () => ({ cloud: new URL(endpoint).host }),
     check: async (signal) => void (await sizes.get(signal)),
-    async close() {
+    close() {
       watch.close();
       sizes.close();
-      await wire.close();
     },
   };
 }

@@ -1,23 +1,20 @@
 import { createHash } from "node:crypto";
 import {
-  type Account,
   type ApiCall,
   ApiError,
+  allPages,
   type Clock,
   CloudConfigError,
   callText,
   DriverError,
   type HttpAnswer,
-  HttpCalls,
+  type HttpCalls,
   type HttpRequest,
-  NoAnswer,
-  noAnswer,
   OddAnswer,
   type Random,
   RateLimiter,
-  RenewedValue,
   retryAfter,
-  safeRetry,
+  Session,
   sleep,
   type Unsent,
   unlessRefused,
@@ -35,15 +32,12 @@ const VERSIONS: Readonly<Record<string, string>> = {
   "microsoft.compute/skus": "2021-07-01",
   "microsoft.network": "2024-05-01",
 };
-/** Time limit of a login, milliseconds. */
-const LOGIN_MS = 30_000;
 /** Pause between two looks at an operation that names none, milliseconds. */
 const POLL_MS = 2_000;
 /** Reads may start this many times as often as writes. */
 const READS = 10;
 /** With so few calls left before Azure refuses them, they slow down. */
 const FEW = 2;
-const MOST_PAGES = 10_000;
 
 interface Token {
   readonly text: string;
@@ -68,59 +62,35 @@ type Query = Readonly<Record<string, string>>;
 type Extra = Partial<{ body: object; query: Query; headers: Query; first: boolean }>;
 
 /**
- * The resource manager of one subscription. Paths are ids, or begin below the subscription
- * ("/resourceGroups/..."). Rejects with ApiError, NoAnswer,
- * OddAnswer, CloudConfigError, or the signal's reason.
+ * The resource manager of one subscription. Paths are ids, or begin below the subscription ("/resourceGroups/..."). The limiter is that of
+ * changes, which Azure counts apart from reads.
  */
-export class Arm implements Account {
-  /** Of changes. Azure counts them apart from reads. */
-  readonly writes: RateLimiter;
+export class Arm extends Session<Token> {
   readonly #reads: RateLimiter;
   readonly #options: ArmOptions;
-  readonly #tokens: RenewedValue<Token>;
-  readonly #calls: Readonly<Record<"reads" | "writes" | "pages", HttpCalls<Token>>>;
+  readonly #readCalls: HttpCalls<Token>;
+  readonly #pageCalls: HttpCalls<Token>;
 
   constructor(options: ArmOptions) {
     const { clock, random, wire } = options;
-    this.#options = options;
-    this.writes = new RateLimiter({ clock, intervalMs: 0 });
-    this.#reads = new RateLimiter({ clock, intervalMs: 0 });
-    this.#tokens = new RenewedValue({
-      clock,
-      load: (signal) => this.#logIn(signal),
+    super({
+      ...{ clock, random, fault: faultIn, by: "Azure's login" },
+      send: (request) => wire.send(request),
+      signIn: (ask) => logIn(options, ask),
       endOf: ({ end }) => end,
       secretsOf: ({ text }) => [text],
-      loadMs: LOGIN_MS,
-      late: () => new NoAnswer(`no token within ${LOGIN_MS} ms`),
+      close: () => wire.close(),
     });
-    const callsAt = (limiter: RateLimiter) =>
-      new HttpCalls<Token>({
-        ...{ clock, limiter },
-        send: (request) => wire.send(request),
-        login: (signal) => this.#tokens.get(signal),
-        refused: (token) => this.#tokens.replace(token),
-        fault: faultIn,
-        again: (tried) => {
-          if (tried.request === undefined) return null;
-          const { retryMs, overloaded } = safeRetry(tried, clock.now(), random);
-          if (overloaded) limiter.refused(retryMs ?? 0);
-          return retryMs;
-        },
-      });
+    this.#options = options;
+    this.#reads = new RateLimiter({ clock, intervalMs: 0 });
+    this.#readCalls = this.callsAt(this.#reads);
     // Azure counts writes to a disk by the disk.
-    const pages = callsAt(new RateLimiter({ clock, intervalMs: 0 }));
-    this.#calls = { reads: callsAt(this.#reads), writes: callsAt(this.writes), pages };
+    this.#pageCalls = this.callsAt(new RateLimiter({ clock, intervalMs: 0 }));
   }
 
-  /** Least time between two writes, milliseconds. */
-  limit(intervalMs: number): void {
-    this.writes.configure(intervalMs);
+  override limit(intervalMs: number): void {
+    super.limit(intervalMs);
     this.#reads.configure(intervalMs / READS);
-  }
-
-  async close(): Promise<void> {
-    this.#tokens.close(new NoAnswer("the subscription is not used any more"));
-    await this.#options.wire.close();
   }
 
   /** One resource, or an answer of another form; undefined: there is none. */
@@ -131,20 +101,18 @@ export class Arm implements Account {
 
   /** All pages of a list. */
   async list<T>(path: string, signal: AbortSignal, query: Query = {}): Promise<readonly T[]> {
-    const all: T[] = [];
-    const seen = new Set<string>();
-    for (let next = path; ; ) {
-      const answer = await this.#call("GET", next, signal, { query, first: true });
-      const { value, nextLink } = jsonOf<{ value?: readonly T[]; nextLink?: string }>(answer);
-      // An empty list in place of an answer that is none would look like a group without machines.
-      if (!Array.isArray(value)) throw new OddAnswer(`GET ${path} was answered without a list`);
-      all.push(...value);
-      if (!nextLink) return all;
-      if (seen.has(nextLink) || seen.size > MOST_PAGES)
-        throw new OddAnswer(`GET ${path}: the pages have no end`);
-      seen.add(nextLink);
-      next = nextLink;
-    }
+    const pages = await allPages(
+      `GET ${path}`,
+      async (next = path) => {
+        const answer = await this.#call("GET", next, signal, { query, first: true });
+        const page = jsonOf<{ value?: readonly T[]; nextLink?: string }>(answer);
+        // An empty list in place of an answer that is none would look like a group without machines.
+        if (!Array.isArray(page.value)) throw new OddAnswer(`GET ${path} was answered without a list`);
+        return page;
+      },
+      ({ nextLink }) => nextLink,
+    );
+    return pages.flatMap(({ value = [] }) => value);
   }
 
   /** Makes a resource; resolves when Azure has accepted it. One that is there stays as it is: a repeated request changes nothing. */
@@ -182,7 +150,7 @@ export class Arm implements Account {
     };
     const request = () => ({ method: "PUT" as const, url: `${url}&comp=page`, headers, body: bytes });
     const { observe } = this.#options;
-    await this.#calls.pages.call({ operation: "blob.PUT.pages", request, signal, observe }, () => {});
+    await this.#pageCalls.call({ operation: "blob.PUT.pages", request, signal, observe }, () => {});
   }
 
   /** A request whose operation is followed to its end. Resolves to what it returns; undefined when that is nothing. */
@@ -225,40 +193,37 @@ export class Arm implements Account {
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    const kind = method === "GET" ? "reads" : "writes";
     const { observe } = this.#options;
+    const [calls, limiter] = method === "GET" ? [this.#readCalls, this.#reads] : [this.calls, this.limiter];
     const call = { operation: operationOf(method, path), request, signal, first, observe };
-    return this.#calls[kind].call(call, (answer) => {
-      if (isNearlyUsedUp(answer)) (kind === "reads" ? this.#reads : this.writes).refused(0);
+    return calls.call(call, (answer) => {
+      if (isNearlyUsedUp(answer)) limiter.refused(0);
       return answer;
     });
   }
+}
 
-  async #logIn(signal: AbortSignal): Promise<Token> {
-    const { wire, clock, around, authPath, identity: opened } = this.#options;
-    const identity = identityOf(authPath, around);
-    // Its lists would lack the machines that are there, as if somebody had deleted them.
-    for (const key of ["subscription", "resourceManager"] as const)
-      if (keyOf(identity[key]) !== keyOf(opened[key]))
-        throw new CloudConfigError(
-          `the credentials are for ${identity[key]} now, and the provider for ${opened[key]}; give it another name, or change them back`,
-        );
-    const request = tokenRequest(identity, around);
-    let answer: HttpAnswer;
-    try {
-      answer = await wire.send({ ...request, signal });
-    } catch (error) {
-      throw noAnswer(callText(request), error);
-    }
-    if (answer.status >= 500 || answer.status === 429)
-      throw new ApiError(callText(request), answer, faultIn(answer));
-    const { access_token: text, expires_in, expires_on } = bodyOf(answer);
-    if (answer.status !== 200 || typeof text !== "string")
-      throw new CloudConfigError(`no token: ${faultIn(answer).text ?? answer.status}; check the credentials`);
-    const seconds = Number(expires_in);
-    const end = seconds > 0 ? clock.now() + seconds * 1_000 : Number(expires_on) * 1_000;
-    return { text, end };
-  }
+async function logIn(
+  { clock, around, authPath, identity: opened }: ArmOptions,
+  ask: (request: Unsent) => Promise<HttpAnswer>,
+): Promise<Token> {
+  const identity = identityOf(authPath, around);
+  // Its lists would lack the machines that are there, as if somebody had deleted them.
+  for (const key of ["subscription", "resourceManager"] as const)
+    if (keyOf(identity[key]) !== keyOf(opened[key]))
+      throw new CloudConfigError(
+        `the credentials are for ${identity[key]} now, and the provider for ${opened[key]}; give it another name, or change them back`,
+      );
+  const request = tokenRequest(identity, around);
+  const answer = await ask(request);
+  if (answer.status >= 500 || answer.status === 429)
+    throw new ApiError(callText(request), answer, faultIn(answer));
+  const { access_token: text, expires_in, expires_on } = bodyOf(answer);
+  if (answer.status !== 200 || typeof text !== "string")
+    throw new CloudConfigError(`no token: ${faultIn(answer).text ?? answer.status}; check the credentials`);
+  const seconds = Number(expires_in);
+  const end = seconds > 0 ? clock.now() + seconds * 1_000 : Number(expires_on) * 1_000;
+  return { text, end };
 }
 
 /** Links come from Azure, too, and the token goes where they point. */

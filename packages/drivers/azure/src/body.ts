@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import {
   type CreateOrder,
   filledTemplates,
@@ -6,7 +5,6 @@ import {
   type Log,
   type Metadata,
   machineMetadata,
-  type Tag,
 } from "@nodeyard/driver";
 import type { AzureLabelOwn, AzurePoolOwn } from "./config.ts";
 
@@ -18,15 +16,6 @@ export interface Resolved {
   readonly imageReference: object;
   /** A password that nobody learns, where the image asks for one. */
   readonly password: string | null;
-}
-
-/**
- * The machine's name, the same each time: a repeated request makes no second machine. Its end tells apart installations and providers
- * that share a resource group and both have a node of the id.
- */
-export function nameOf({ installation, provider, nodeId }: Tag): string {
-  const whose = createHash("sha256").update(JSON.stringify([installation, provider]));
-  return `np${nodeId}-${whose.digest("hex").slice(0, 10)}`;
 }
 
 /** Body of the one request that makes machine, interface, addresses and disk. All of them go with the machine. */

@@ -7,7 +7,6 @@ import {
   type Entry,
   type LoadContext,
   labelImage,
-  type PoolConfig,
   type ProviderConfig,
 } from "@nodeyard/driver";
 import {
@@ -56,8 +55,6 @@ export interface AzureLabelOwn
 
 /** A compiled provider of the azure driver. */
 export type AzureProviderConfig = ProviderConfig<AzureProviderOwn, AzurePoolOwn, AzureLabelOwn>;
-/** A compiled pool of the azure driver. */
-export type AzurePoolConfig = PoolConfig<AzurePoolOwn, AzureLabelOwn>;
 
 const NO_IMAGE: ImageFacts = { source: null, password: null, generatePassword: false, key: null };
 

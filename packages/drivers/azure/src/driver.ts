@@ -1,5 +1,5 @@
-import { cloudProvider, type Driver, SharedAccounts, type Wire } from "@nodeyard/driver";
-import { AzureAccount } from "./account.ts";
+import { cloudDriver, type Driver, type Wire } from "@nodeyard/driver";
+import { type AddressedVm, AzureAccount } from "./account.ts";
 import { type AzureProviderConfig, azureConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
 import { type Around, identityOf } from "./identity.ts";
@@ -14,29 +14,21 @@ export interface AzureHost extends ProviderHost {
 
 /** The driver on a given host. Providers with the same credential, location and resource group share connections, lists and the rate. */
 export function createAzureDriver(host: AzureHost): Driver<AzureProviderConfig> {
-  const accounts = new SharedAccounts<AzureAccount>();
-  return {
-    name: "azure",
-    contract: 1,
-    capabilities: { launches: true, inventory: false, probes: false, tags: true },
-    config: azureConfig,
-    open: (config, context) =>
-      cloudProvider(config, mapError, (closed) => {
-        const { clock, random, log, observe } = context;
-        const { authPath, location, resourceGroup: group, rate } = config.own;
-        const identity = identityOf(authPath, host.around);
-        const { secret, ...who } = identity;
-        const share = accounts.share(
-          clock,
-          JSON.stringify([who, authPath, location.toLowerCase(), group.toLowerCase()]),
-          rate === 0 ? 0 : 1_000 / rate,
-          () =>
-            new AzureAccount({
-              ...{ clock, random, log, observe, identity, location, group, authPath },
-              ...{ wire: host.connect(), around: host.around },
-            }),
-        );
-        return azureCloud(config, context, { share, host, closed });
-      }),
-  };
+  const parts = { name: "azure", config: azureConfig, mapError };
+  return cloudDriver<AzureProviderConfig, AzureAccount, AddressedVm>(parts, (config, context, closed) => {
+    const { clock, random, log, observe } = context;
+    const { authPath, location, resourceGroup: group, rate } = config.own;
+    const { around } = host;
+    const identity = identityOf(authPath, around);
+    const { secret, ...who } = identity;
+    return {
+      key: JSON.stringify([who, authPath, location.toLowerCase(), group.toLowerCase()]),
+      intervalMs: rate === 0 ? 0 : 1_000 / rate,
+      account: () => {
+        const own = { identity, location, group, authPath, around, wire: host.connect() };
+        return new AzureAccount({ clock, random, log, observe, ...own });
+      },
+      cloud: (account) => azureCloud(config, context, { account, host, closed }),
+    };
+  });
 }

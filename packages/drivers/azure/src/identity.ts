@@ -1,10 +1,9 @@
-import { CloudConfigError, keepSecret, messageOf } from "@nodeyard/driver";
+import { CloudConfigError, keepSecret, neededText, type ReadFile } from "@nodeyard/driver";
 
 /** Where credentials are read. */
 export interface Around {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The text of a file; undefined: there is none. */
-  readonly read: (path: string) => string | undefined;
+  readonly read: ReadFile;
 }
 
 /** Who calls which subscription, where. Everything comes from the file, else from the environment. */
@@ -81,7 +80,7 @@ export function tokenRequest(
   });
   if (secret !== null) form.set("client_secret", secret);
   else {
-    const assertion = textOf(tokenFile!, read).trim();
+    const assertion = neededText(tokenFile!, read).trim();
     keepSecret(assertion);
     form.set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
     form.set("client_assertion", assertion);
@@ -118,19 +117,8 @@ export function isOfHost(url: string, env: Around["env"]): boolean {
   return own.some((one) => one !== undefined && URL.parse(one)?.host === new URL(url).host);
 }
 
-function textOf(path: string, read: Around["read"]): string {
-  let text: string | undefined;
-  try {
-    text = read(path);
-  } catch (error) {
-    throw new CloudConfigError(`${path} cannot be read: ${messageOf(error)}`, { cause: error });
-  }
-  if (text === undefined) throw new CloudConfigError(`there is no file ${path}`);
-  return text;
-}
-
 function parsed(path: string, read: Around["read"]): Readonly<Record<string, unknown>> {
-  const text = textOf(path, read);
+  const text = neededText(path, read);
   try {
     // Azure's tools write the file with a mark of its byte order.
     const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));

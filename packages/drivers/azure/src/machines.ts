@@ -7,11 +7,13 @@ import {
   type Log,
   type Machine,
   type MachineWork,
+  machineName,
   NodeMachines,
+  noImage,
 } from "@nodeyard/driver";
 import type { Clock } from "@nodeyard/runtime";
 import { type AddressedVm, type AzureAccount, isUp } from "./account.ts";
-import { nameOf, vmBody } from "./body.ts";
+import { vmBody } from "./body.ts";
 import type { AzureLabelOwn, AzureProviderConfig } from "./config.ts";
 import { kindOf } from "./errors.ts";
 import { type AzureResource, keyOf } from "./resources.ts";
@@ -71,7 +73,7 @@ export function machineWork(parts: Parts): MachineWork<AddressedVm, undefined> {
     machines: machinesOf(parts),
     makeMs: config.launchTimeoutMs,
     async make(order, _, signal) {
-      const name = nameOf(order.tag);
+      const name = machineName(order.tag);
       const body = vmBody(order, await resolved(parts, order, signal), log);
       return async (until) => {
         await account.arm.make(account.path("virtualMachines", name), body, until);
@@ -93,7 +95,7 @@ async function resolved(
   { label, az, imageExternalId }: CreateOrder,
   signal: AbortSignal,
 ) {
-  const { own, image } = label as LabelConfig<AzureLabelOwn>;
+  const { own } = label as LabelConfig<AzureLabelOwn>;
   const { zones } = await account.sizes.of(own.size, signal);
   if (az !== null && !zones.includes(az))
     throw new DriverError(
@@ -108,11 +110,9 @@ async function resolved(
       : source !== null && "filter" in source
         ? await account.imageOf(source.filter, signal)
         : undefined;
-  if (id === undefined && (source === null || "filter" in source))
-    throw new DriverError(
-      "configuration",
-      `label ${label.name} has no image here: ${source === null ? `no upload of ${image?.name ?? "any image"} is ready` : "none fits image-filter"}`,
-    );
+  if (id === undefined && source === null) throw noImage(label);
+  if (id === undefined && source !== null && "filter" in source)
+    throw new DriverError("configuration", `label ${label.name} has no image here: none fits image-filter`);
   return {
     location: config.own.location,
     subnet: subnetId(account, config),

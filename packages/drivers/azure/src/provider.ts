@@ -5,7 +5,6 @@ import {
   memoryEvidence,
   type OpenFile,
   type PoolConfig,
-  type Share,
 } from "@nodeyard/driver";
 import type { AddressedVm, AzureAccount } from "./account.ts";
 import type { AzureLabelOwn, AzureProviderConfig } from "./config.ts";
@@ -23,7 +22,7 @@ export interface ProviderHost {
 
 /** What a provider has besides its configuration. */
 export interface Handles {
-  readonly share: Share<AzureAccount>;
+  readonly account: AzureAccount;
   readonly host: ProviderHost;
   /** Ends calls that go on without their callers. */
   readonly closed: AbortSignal;
@@ -33,7 +32,7 @@ export interface Handles {
 export function azureCloud(
   config: AzureProviderConfig,
   { clock, log, evidence = memoryEvidence() }: DriverContext,
-  { share: { account, release }, host, closed }: Handles,
+  { account, host, closed }: Handles,
 ): Cloud<AddressedVm> {
   const { sizes, watch, arm, root } = account;
   return {
@@ -59,7 +58,7 @@ export function azureCloud(
     offers: {
       images: imageStore(account, config, host.openFile),
       types: { of: (label) => typeOf(label as LabelConfig<AzureLabelOwn>) },
-      pace: { now: () => arm.writes },
+      pace: { now: () => arm.limiter },
       zones: { list: async (pool, signal) => zonesOf(pool, await sizes.all(signal)) },
     },
     place: () => ({ subscription: root, "resource group": config.own.resourceGroup.toLowerCase() }),
@@ -67,7 +66,6 @@ export function azureCloud(
       const subnet = account.assertSubnet(subnetId(account, config), signal);
       await Promise.all([subnet, sizes.all(signal), watch.all(signal, false)]);
     },
-    close: release,
   };
 }
 

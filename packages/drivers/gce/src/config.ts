@@ -16,7 +16,6 @@ import {
   NOT_EMPTY,
   number,
   OURS,
-  type PoolConfig,
   type ProviderConfig,
   poolKeys,
   type Rule,
@@ -172,8 +171,6 @@ export interface GceLabelOwn
 
 /** A compiled provider of the gce driver. */
 export type GceProviderConfig = ProviderConfig<GceProviderOwn, GcePoolOwn, GceLabelOwn>;
-/** A compiled pool of the gce driver. */
-export type GcePoolConfig = PoolConfig<GcePoolOwn, GceLabelOwn>;
 
 const NO_IMAGE: ImageFacts = { sourceImage: null, key: null };
 

@@ -1,7 +1,9 @@
-import { type Driver, type OpenFile, SharedAccounts, type Wire } from "@nodeyard/driver";
-import { type Customer, Google, type Token } from "./client/google.ts";
+import { cloudDriver, type Driver, type OpenFile, type Wire } from "@nodeyard/driver";
+import { Google, type Token } from "./client/google.ts";
 import { type GceProviderConfig, gceConfig } from "./config.ts";
-import { gceProvider } from "./provider.ts";
+import { mapError } from "./errors.ts";
+import type { Instance } from "./machines/instances.ts";
+import { gceCloud } from "./provider.ts";
 
 /** What the driver uses of its host; tests provide their own. */
 export interface GceHost {
@@ -14,28 +16,16 @@ export interface GceHost {
 
 /** Makes the driver for a host. Providers with one credential and project share connections and the rate limit. */
 export function createGceDriver(host: GceHost): Driver<GceProviderConfig> {
-  const customers = new SharedAccounts<Customer>();
-  return {
-    name: "gce",
-    contract: 1,
-    capabilities: { launches: true, inventory: false, probes: false, tags: true },
-    config: gceConfig,
-    open(config, context) {
-      const { clock, random, observe } = context;
-      const { project, credentialsFile, apiEndpoint: endpoint, rate } = config.own;
-      const key = JSON.stringify([project, credentialsFile, endpoint]);
-      const share = () =>
-        customers.share(clock, key, rate === 0 ? 0 : 1_000 / rate, () => {
-          const logIn = () => host.logIn(credentialsFile);
-          const wire = host.connect();
-          const google = new Google({ clock, random, wire, logIn, project, endpoint, observe });
-          return {
-            google,
-            limit: (intervalMs) => google.limiter.configure(intervalMs),
-            close: () => google.close(new Error(`project ${project} is not used any more`)),
-          };
-        });
-      return gceProvider(config, context, { share, openFile: host.openFile });
-    },
-  };
+  const parts = { name: "gce", config: gceConfig, mapError };
+  return cloudDriver<GceProviderConfig, Google, Instance, string>(parts, (config, context, closed) => {
+    const { clock, random, observe } = context;
+    const { project, credentialsFile, apiEndpoint: endpoint, rate } = config.own;
+    const logIn = () => host.logIn(credentialsFile);
+    return {
+      key: JSON.stringify([project, credentialsFile, endpoint]),
+      intervalMs: rate === 0 ? 0 : 1_000 / rate,
+      account: () => new Google({ clock, random, wire: host.connect(), logIn, project, endpoint, observe }),
+      cloud: (google) => gceCloud(config, context, { google, openFile: host.openFile, closed }),
+    };
+  });
 }

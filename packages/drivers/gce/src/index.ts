@@ -1,10 +1,3 @@
-export {
-  type GceLabelOwn,
-  type GcePoolConfig,
-  type GcePoolOwn,
-  type GceProviderConfig,
-  type GceProviderOwn,
-  gceConfig,
-} from "./config.ts";
+export { type GceProviderConfig, gceConfig } from "./config.ts";
 export { createGceDriver, type GceHost } from "./driver.ts";
 export * from "./edge/host.ts";

@@ -1,22 +1,18 @@
 import {
   type Cloud,
   type CloudPart,
-  cloudProvider,
   type DriverContext,
   DriverError,
   type LabelConfig,
   ListWatch,
   messageOf,
   type OpenFile,
-  type Provider,
   type Resources,
-  type Share,
   SharedValue,
   SharedValues,
 } from "@nodeyard/driver";
-import type { Customer, Google } from "./client/google.ts";
+import type { Google } from "./client/google.ts";
 import type { GceLabelOwn, GceProviderConfig } from "./config.ts";
-import { mapError } from "./errors.ts";
 import { imagesOf } from "./images/store.ts";
 import { type Instance, Instances, idOf, last, pathOf } from "./machines/instances.ts";
 import { instanceWork } from "./machines/work.ts";
@@ -34,81 +30,73 @@ import { tagOfDisk } from "./tags.ts";
 const LASTING = { freshMs: 3_600_000, staleMs: 86_400_000 };
 const QUOTA = { freshMs: 30_000, staleMs: 30_000 };
 
-/** Opens a provider of a project and region. */
-export function gceProvider(
+/** A provider of a project and region. */
+export function gceCloud(
   config: GceProviderConfig,
-  context: DriverContext,
-  { share, openFile }: { readonly share: () => Share<Customer>; readonly openFile: OpenFile },
-): Promise<Provider> {
-  return cloudProvider<Instance, string>(config, mapError, (closed): Cloud<Instance, string> => {
-    const { account, release } = share();
-    const { google } = account;
-    const { clock, log, random } = context;
-    const { region, zone, project } = config.own;
-    const watch = new ListWatch<Instance>({
-      clock,
-      what: "list of instances",
-      list: async (signal) => {
-        const all = await google.list<Instance>("/aggregated/instances", signal, { key: "instances" });
-        return all.filter((one) => isIn(region, one.zone));
-      },
-      idOf,
-      isGone: () => false,
-      onFailure: (error) =>
-        log.warn({ provider: config.name, error: messageOf(error) }, "cannot list the instances; will retry"),
-    });
-    const instances = new Instances({ google, clock, random, watch, zone, closed });
-    const types = new SharedValues<MachineType>(clock);
-    const typeOf: TypeOf = (at, type, signal) =>
-      types.get(
-        `machine type ${type} in ${at}`,
-        { load: (until) => readType(google, at, type, until), ...LASTING },
-        signal,
-      );
-    const zones = new SharedValue<readonly string[]>({
-      ...{ clock, what: "list of zones", ...LASTING },
-      load: async (signal) => {
-        const all = await google.list<{ readonly name: string; readonly status?: string }>("/zones", signal);
-        return all
-          .flatMap(({ name, status }) => (isIn(region, name) && status === "UP" ? [name] : []))
-          .sort();
-      },
-    });
-    const quota = new SharedValue<Resources>({
-      ...{ clock, what: "quotas", ...QUOTA, load: (signal) => limitsOf(google, region, signal) },
-    });
-    const images = imagesOf({ google, clock, openFile, own: config.own });
-    return {
-      ...instanceWork(config, instances, typeOf),
-      place: () => ({ project, region }),
-      parts: { disk: disksOf(google, region), ...images.parts },
-      amounts: (listed, signal) => amountsOf(listed, typeOf, signal),
-      quota: (signal) => quota.get(signal),
-      async need(label: LabelConfig<GceLabelOwn>, signal) {
-        const [at = ""] = zone === null ? await zones.get(signal) : [zone];
-        return labelAmounts(label.own, await typeOf(at, label.own.instanceType, signal));
-      },
-      console: async (id, signal) => {
-        const call = { method: "GET", path: `${pathOf(id)}/serialPort` } as const;
-        const shown = await google.maybe<{ readonly contents?: string }>(call, signal);
-        return shown?.contents ?? null;
-      },
-      offers: {
-        types: { of: (label) => typeName((label as LabelConfig<GceLabelOwn>).own) },
-        pace: { now: () => google.limiter },
-        ...(images.store && { images: images.store }),
-        zones: {
-          list: async ({ availabilityZones: own }, signal) => (own.length > 0 ? own : zones.get(signal)),
-        },
-      },
-      // Credential, project and region.
-      check: async (signal) => void (await quota.get(signal)),
-      async close() {
-        for (const one of [watch, types, zones, quota]) one.close();
-        await release();
-      },
-    };
+  { clock, log, random }: DriverContext,
+  { google, openFile, closed }: { google: Google; openFile: OpenFile; closed: AbortSignal },
+): Cloud<Instance, string> {
+  const { region, zone, project } = config.own;
+  const watch = new ListWatch<Instance>({
+    clock,
+    what: "list of instances",
+    list: async (signal) => {
+      const all = await google.list<Instance>("/aggregated/instances", signal, { key: "instances" });
+      return all.filter((one) => isIn(region, one.zone));
+    },
+    idOf,
+    isGone: () => false,
+    onFailure: (error) =>
+      log.warn({ provider: config.name, error: messageOf(error) }, "cannot list the instances; will retry"),
   });
+  const instances = new Instances({ google, clock, random, watch, zone, closed });
+  const types = new SharedValues<MachineType>(clock);
+  const typeOf: TypeOf = (at, type, signal) =>
+    types.get(
+      `machine type ${type} in ${at}`,
+      { load: (until) => readType(google, at, type, until), ...LASTING },
+      signal,
+    );
+  const zones = new SharedValue<readonly string[]>({
+    ...{ clock, what: "list of zones", ...LASTING },
+    load: async (signal) => {
+      const all = await google.list<{ readonly name: string; readonly status?: string }>("/zones", signal);
+      return all.flatMap(({ name, status }) => (isIn(region, name) && status === "UP" ? [name] : [])).sort();
+    },
+  });
+  const quota = new SharedValue<Resources>({
+    ...{ clock, what: "quotas", ...QUOTA, load: (signal) => limitsOf(google, region, signal) },
+  });
+  const images = imagesOf({ google, clock, openFile, own: config.own });
+  return {
+    ...instanceWork(config, instances, typeOf),
+    place: () => ({ project, region }),
+    parts: { disk: disksOf(google, region), ...images.parts },
+    amounts: (listed, signal) => amountsOf(listed, typeOf, signal),
+    quota: (signal) => quota.get(signal),
+    async need(label: LabelConfig<GceLabelOwn>, signal) {
+      const [at = ""] = zone === null ? await zones.get(signal) : [zone];
+      return labelAmounts(label.own, await typeOf(at, label.own.instanceType, signal));
+    },
+    console: async (id, signal) => {
+      const call = { method: "GET", path: `${pathOf(id)}/serialPort` } as const;
+      const shown = await google.maybe<{ readonly contents?: string }>(call, signal);
+      return shown?.contents ?? null;
+    },
+    offers: {
+      types: { of: (label) => typeName((label as LabelConfig<GceLabelOwn>).own) },
+      pace: { now: () => google.limiter },
+      ...(images.store && { images: images.store }),
+      zones: {
+        list: async ({ availabilityZones: own }, signal) => (own.length > 0 ? own : zones.get(signal)),
+      },
+    },
+    // Credential, project and region.
+    check: async (signal) => void (await quota.get(signal)),
+    close() {
+      for (const one of [watch, types, zones, quota]) one.close();
+    },
+  };
 }
 
 /** Labels of one type and market fail together. */

@@ -1,14 +1,4 @@
-import { createHash } from "node:crypto";
 import { type Metadata, machineMetadata, type Tag, tagOf } from "@nodeyard/driver";
-
-/**
- * Name of the machine of a node, and of its disk: the same for every attempt, so that a zone never gets two of them, and another one for each
- * installation and provider, as several may share a project. It also says whose a machine is when somebody has removed its metadata.
- */
-export function nameOf({ installation, provider, nodeId }: Tag): string {
-  const owner = createHash("sha256").update(JSON.stringify([installation, provider]));
-  return `np${nodeId}-${owner.digest("hex").slice(0, 10)}`;
-}
 
 /** What of metadata can be labels, for bills and filters: Google takes few characters. The whole is in metadata or in a description. */
 export function labelsOf(metadata: Metadata): Metadata {

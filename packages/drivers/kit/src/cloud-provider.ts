@@ -61,7 +61,7 @@ export interface Cloud<T, Part = undefined>
   /** Looks whether credentials and network work, before the provider is given out. Its signal never aborts: calls have limits of their own. */
   check(signal: AbortSignal): Promise<void>;
   /** Ends what is shared and what runs in the background, when the calls of the provider have ended. */
-  close(): void | Promise<void>;
+  close?(): void | Promise<void>;
 }
 
 /**
@@ -77,7 +77,7 @@ export function cloudProvider<T, Part = undefined>(
 }
 
 /** Methods of a provider, and how it is opened and closed. */
-type OpenMethods = Omit<ProviderMethods, "close"> & Pick<Cloud<never>, "check" | "close">;
+type OpenMethods = Omit<ProviderMethods, "close"> & Required<Pick<Cloud<never>, "check" | "close">>;
 
 /** The same for a cloud whose machines are none of `NodeMachines`: `make` gives the methods themselves. */
 export async function openProvider(
@@ -103,11 +103,12 @@ export async function openProvider(
 }
 
 function methodsOf<T, Part>(config: ProviderConfig, cloud: Cloud<T, Part>) {
-  const { machines, parts = {}, console, offers, place, check, close } = cloud;
+  const { machines, parts = {}, console, offers, place, check } = cloud;
   const { idOf, idIn, watch, hasEnded = () => false, externalIdOf = idOf } = machines.cloud;
   const steps = machineSteps(config, cloud);
   return {
-    ...{ check, close, ...steps, ...(place && { place }) },
+    ...{ check, ...steps, ...(place && { place }) },
+    close: () => cloud.close?.(),
     offers: {
       ...offers,
       ...(console && {
@@ -121,7 +122,7 @@ function methodsOf<T, Part>(config: ProviderConfig, cloud: Cloud<T, Part>) {
     },
     async find(tag, signal, stored = null) {
       const found = await machines.find(tag, stored, signal);
-      return found === undefined || hasEnded(found) ? undefined : externalIdOf(found);
+      return found && externalIdOf(found);
     },
     async list(signal) {
       const lists = Object.entries(parts).map(async ([type, { list }]) =>

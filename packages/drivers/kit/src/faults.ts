@@ -139,6 +139,11 @@ export function noAnswer(what: string, cause: unknown): NoAnswer {
   return new NoAnswer(`${what} got no answer: ${textOf(cause)}`, { cause });
 }
 
+/** The same, but what is wrong with the configuration stays so, such as a file that is read for a call. */
+export function lost(what: string, cause: unknown): Error {
+  return cause instanceof CloudConfigError ? cause : noAnswer(what, cause);
+}
+
 /** A request for messages: without the query, which may contain names, and without the host, which the configuration shows. */
 export function callText({ method, url }: Pick<HttpRequest, "method" | "url">, service = ""): string {
   return `${service && `${service}: `}${method} ${URL.canParse(url) ? new URL(url).pathname : url}`;

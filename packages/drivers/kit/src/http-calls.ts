@@ -1,15 +1,7 @@
 import { backoff, type Clock, deadline, messageOf, type Random, sleep } from "@nodeyard/runtime";
 import type { z } from "zod";
 import type { ApiCall } from "./contract.ts";
-import {
-  ApiError,
-  callText,
-  type NoAnswer,
-  noAnswer,
-  OddAnswer,
-  pageText,
-  type SaidFault,
-} from "./faults.ts";
+import { ApiError, callText, lost, OddAnswer, pageText, type SaidFault } from "./faults.ts";
 import type { RateLimiter } from "./limits/rate-limiter.ts";
 import { type HttpAnswer, type HttpRequest, isStream, type Unsent } from "./wire.ts";
 
@@ -44,7 +36,7 @@ export interface FailedTry {
 }
 
 /** How a cloud is called. */
-export interface HttpCallsOptions<Login, Call extends HttpCall<Login>> {
+export interface HttpCallsOptions<Login> {
   readonly clock: Clock;
   readonly send: (request: HttpRequest, login: Login) => Promise<HttpAnswer>;
   readonly login: (signal: AbortSignal) => Promise<Login>;
@@ -52,8 +44,6 @@ export interface HttpCallsOptions<Login, Call extends HttpCall<Login>> {
   readonly refused: (login: Login) => boolean;
   /** What an answer of 300 or more says, since no API redirects; the call rejects with an ApiError then. Default: `read` judges all answers. */
   readonly fault?: (answer: HttpAnswer) => SaidFault;
-  /** The error for a request without an answer. Default: a NoAnswer. */
-  readonly noAnswer?: (call: Call, request: Unsent, cause: unknown) => Error;
   /** Milliseconds until another try; null: none, and the call rejects with the failure. */
   readonly again: (failed: FailedTry) => number | null;
   readonly limiter?: RateLimiter;
@@ -66,10 +56,10 @@ const TRY_MS = 60_000;
  * Calls of one cloud with one credential: each try has its turn at the rate limit, a time limit and an observation, a refused login is
  * renewed once, and `again` decides what is repeated. Logins do not count for the rate limit.
  */
-export class HttpCalls<Login, Call extends HttpCall<Login> = HttpCall<Login>> {
-  readonly #options: HttpCallsOptions<Login, Call>;
+export class HttpCalls<Login> {
+  readonly #options: HttpCallsOptions<Login>;
 
-  constructor(options: HttpCallsOptions<Login, Call>) {
+  constructor(options: HttpCallsOptions<Login>) {
     this.#options = options;
   }
 
@@ -77,7 +67,7 @@ export class HttpCalls<Login, Call extends HttpCall<Login> = HttpCall<Login>> {
    * The value that `read` makes of the answer; what it throws is a failure of the try. Rejects with the last failure, or with the signal's
    * reason.
    */
-  async call<T>(call: Call, read: (answer: HttpAnswer, request: Unsent) => T): Promise<T> {
+  async call<T>(call: HttpCall<Login>, read: (answer: HttpAnswer, request: Unsent) => T): Promise<T> {
     const { clock, again, refused } = this.#options;
     const { signal } = call;
     const began = clock.monotonic();
@@ -97,7 +87,7 @@ export class HttpCalls<Login, Call extends HttpCall<Login> = HttpCall<Login>> {
   }
 
   /** The body of the answer, as far as the schema has it. Rejects with OddAnswer when it does not fit; the call has taken effect then. */
-  async json<S extends z.ZodType>(call: Call, schema: S): Promise<z.infer<S>> {
+  async json<S extends z.ZodType>(call: HttpCall<Login>, schema: S): Promise<z.infer<S>> {
     const [answer, request] = await this.call(call, (...both) => both);
     try {
       return schema.parse(JSON.parse(answer.text));
@@ -108,8 +98,8 @@ export class HttpCalls<Login, Call extends HttpCall<Login> = HttpCall<Login>> {
   }
 
   /** One exchange. Only the caller's abort rejects. */
-  async #try<T>(call: Call, read: (answer: HttpAnswer, request: Unsent) => T) {
-    const { clock, limiter, login: logIn, send, fault, noAnswer: lost = cut } = this.#options;
+  async #try<T>(call: HttpCall<Login>, read: (answer: HttpAnswer, request: Unsent) => T) {
+    const { clock, limiter, login: logIn, send, fault } = this.#options;
     const { signal, first = false, tryMs = TRY_MS, operation, observe } = call;
     let login: Login | undefined;
     let request: Unsent | undefined;
@@ -129,7 +119,8 @@ export class HttpCalls<Login, Call extends HttpCall<Login> = HttpCall<Login>> {
         if (fault && answer.status >= 300) throw refusal(call, request, answer, fault(answer));
         value = read(answer, request);
       } catch (error) {
-        const failure = answer === undefined && !signal.aborted ? lost(call, request, error) : error;
+        const isLost = answer === undefined && !signal.aborted;
+        const failure = isLost ? lost(callText(request, call.service), error) : error;
         // A redirect, or a success that cannot be read, is no reply of the API either, but that of a proxy or of a login to a network.
         if (!signal.aborted && (answer === undefined || answer.status < 400)) unanswered = failure;
         throw failure;
@@ -145,10 +136,6 @@ export class HttpCalls<Login, Call extends HttpCall<Login> = HttpCall<Login>> {
       return { value: undefined, login, request, answer, failure };
     }
   }
-}
-
-function cut({ service }: Pick<HttpCall<never>, "service">, request: Unsent, cause: unknown): NoAnswer {
-  return noAnswer(callText(request, service), cause);
 }
 
 /** The error for an error answer. A page of HTML without a request id does not come from the cloud. */
@@ -194,6 +181,21 @@ export function safeRetry(
   const isAgain = overloaded || (isIdempotent && isPassing);
   if (!isAgain || attempt >= RETRIES || (asked ?? 0) > LONGEST_WAIT_MS) return { retryMs: null, overloaded };
   return { retryMs: asked ?? backoff(random, attempt, BASE_MS, CAP_MS), overloaded };
+}
+
+/** `again` of such a cloud. Too many calls slow down the limiter. */
+export function safely(
+  clock: Clock,
+  random: Random,
+  limiter?: RateLimiter,
+): HttpCallsOptions<never>["again"] {
+  return (tried) => {
+    // A login that failed, or a full queue at the rate limit, is not repeated here: the callers try again.
+    if (tried.request === undefined) return null;
+    const { retryMs, overloaded } = safeRetry(tried, clock.now(), random);
+    if (overloaded) limiter?.refused(retryMs ?? 0);
+    return retryMs;
+  };
 }
 
 /** `Retry-After` in milliseconds from `now` (wall time): seconds or a date (RFC 9110 10.2.3). Null when absent or unreadable. */

@@ -1,5 +1,6 @@
-import type { ProviderConfig } from "./config/compiled.ts";
+import type { LabelConfig, ProviderConfig } from "./config/compiled.ts";
 import type { CreateOrder, Machine, Provider } from "./contract.ts";
+import { DriverError } from "./errors.ts";
 import { idText } from "./leaks.ts";
 import type { NodeMachines } from "./node-machines.ts";
 import type { Step, StepContext } from "./run-steps.ts";
@@ -23,6 +24,12 @@ export function savingAfter(stored: ExternalId | null): Saving {
     last = externalId;
     return { save: { externalId } };
   };
+}
+
+/** The error of a launch for which there is no image: that of the label is one of the builder, and not uploaded here yet. */
+export function noImage({ name, image }: LabelConfig): DriverError {
+  const why = `no upload of ${image?.name ?? "any image"} is ready`;
+  return new DriverError("configuration", `label ${name} has no image here: ${why}`);
 }
 
 /** A call that makes a machine, and resolves to its id. One that is repeated after a lost answer makes no second machine. */

@@ -75,8 +75,8 @@ export interface SlotSettings {
 /** Availability zones. */
 export interface Zones {
   /**
-   * The zones for pools that name none, sorted and not empty. Called when the provider opens and at every slow refresh. All nodes of a
-   * nodeset are in one zone.
+   * The zones for pools that name none, sorted; empty where the cloud has none, so that it is not asked for one. Called when the provider opens
+   * and at every slow refresh. All nodes of a nodeset are in one zone.
    */
   list(pool: PoolConfig, signal: AbortSignal): Promise<readonly string[]>;
 }

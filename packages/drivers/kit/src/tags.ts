@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+
 /** Marks a resource as one of Nodeyard's. It is set when the resource is made, and used to find it later. */
 export interface Tag {
   readonly installation: string;
@@ -40,6 +42,15 @@ export type Metadata = Readonly<Record<string, string>>;
 /** The tag as metadata of a machine (docs/contract/drivers.md, "Tags"). */
 export function machineMetadata({ installation, provider, pool, nodeId }: Tag): Metadata {
   return { [NODE]: nodeId, [POOL]: pool, [PROVIDER]: provider, [INSTALLATION]: installation };
+}
+
+/**
+ * A name for a node's machine that follows from the tag: the same at each attempt, so that a cloud with unique names never gets two of it, and
+ * another one for each installation and provider, as several may share a project. It says whose a machine is without its metadata.
+ */
+export function machineName({ installation, provider, nodeId }: Tag): string {
+  const owner = createHash("sha256").update(JSON.stringify([installation, provider]));
+  return `np${nodeId}-${owner.digest("hex").slice(0, 10)}`;
 }
 
 /** The tag as metadata of an image. */

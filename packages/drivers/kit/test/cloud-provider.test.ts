@@ -64,6 +64,16 @@ test("a provider whose check fails is closed, and the error is the cloud's", asy
   expect(done).toEqual(["abort", "close"]);
 });
 
+test("a machine that has ended is found as well: what is left of it may cost, and is deleted with its node", async () => {
+  const machines = { cloud: { idOf: () => "m", hasEnded: () => true }, find: async () => machine };
+  const provider = await cloudProvider(
+    { name: "cloud" } as never,
+    (error) => error as never,
+    () => ({ machines, check: async () => {} }) as never,
+  );
+  expect(await provider.find(tag, new AbortController().signal)).toBe("m");
+});
+
 test("a leaked machine is not waited for, so that the others have their turn: its deletion is requested", async () => {
   const done: string[] = [];
   const late = () => Promise.reject(new Error("it takes minutes"));

@@ -1,33 +1,16 @@
 import {
+  ApiError,
   type DriverContext,
   type HttpAnswer,
-  type HttpCall,
   HttpCalls,
   type HttpRequest,
-  safeRetry,
+  NoAnswer,
+  OddAnswer,
+  safely,
+  unlessRefused,
   type Wire,
 } from "@nodeyard/driver";
-import { errorClass, messageOf, NodeyardError } from "@nodeyard/runtime";
 import { z } from "zod";
-
-/** The server refused a call, or an operation that it had accepted has failed. */
-export class LxdError extends NodeyardError {
-  /** Of HTTP, or of the operation; the server says 500 and 400 for almost everything. */
-  readonly status: number;
-  readonly said: string;
-
-  constructor(what: string, status: number, said: string) {
-    super("lxd.refused", `${what} was answered ${status}: ${said}`);
-    this.status = status;
-    this.said = said;
-  }
-}
-
-/** No answer came, it was not LXD's, or the server has forgotten an operation, so that its outcome is unknown. */
-export class NoAnswer extends errorClass("lxd.no_answer") {}
-
-/** A certificate or key cannot be read. */
-export class LxdConfigError extends errorClass("lxd.configuration") {}
 
 /** A call. `path` is below `/1.0`. */
 export interface LxdCall {
@@ -66,13 +49,13 @@ export interface LxdClientOptions extends Pick<DriverContext, "clock" | "random"
 }
 
 /**
- * The API of one server, within one project. Calls reject with LxdError, NoAnswer, LxdConfigError or the signal's reason. What the server does
+ * The API of one server, within one project. Calls reject with ApiError, NoAnswer, OddAnswer, CloudConfigError or the signal's reason. What the server does
  * in the background is waited for by its operation, whose answer comes when it has ended.
  */
 export class LxdClient {
   readonly clock: DriverContext["clock"];
   readonly #options: LxdClientOptions;
-  readonly #calls: HttpCalls<null, HttpCall<null> & { readonly what: string }>;
+  readonly #calls: HttpCalls<null>;
 
   constructor(options: LxdClientOptions) {
     const { clock, random, send } = options;
@@ -80,12 +63,8 @@ export class LxdClient {
     this.#options = options;
     this.#calls = new HttpCalls({
       ...{ clock, send, login: async () => null, refused: () => false },
-      noAnswer({ what }, _, cause) {
-        if (cause instanceof LxdConfigError) return cause;
-        return new NoAnswer(`${what} got no answer from ${options.server}: ${messageOf(cause)}`, { cause });
-      },
       // LXD says 500 for what it refuses: only what is no answer of its own is repeated.
-      again: (one) => (one.failure instanceof NoAnswer ? safeRetry(one, clock.now(), random).retryMs : null),
+      again: (tried) => (tried.failure instanceof NoAnswer ? safely(clock, random)(tried) : null),
     });
   }
 
@@ -94,17 +73,12 @@ export class LxdClient {
     const { metadata } = await this.#call({ path, query }, signal, answered);
     const { success, data, error } = schema.safeParse(metadata);
     if (success) return data as z.infer<S>;
-    throw new NoAnswer(`GET ${path} has an answer that is not LXD's: ${error?.issues[0]?.message}`);
+    throw new OddAnswer(`GET ${path} has an answer that is not LXD's: ${error?.issues[0]?.message}`);
   }
 
   /** As `get`; undefined: there is no such object. */
-  async maybe<S extends z.ZodType>(schema: S, path: string, signal: AbortSignal, query = {}) {
-    try {
-      return await this.get(schema, path, signal, query);
-    } catch (error) {
-      if (error instanceof LxdError && error.status === 404) return undefined;
-      throw error;
-    }
+  maybe<S extends z.ZodType>(schema: S, path: string, signal: AbortSignal, query = {}) {
+    return unlessRefused(this.get(schema, path, signal, query));
   }
 
   /** What a container wrote to its console; null: there is none, as of virtual machines. */
@@ -129,7 +103,7 @@ export class LxdClient {
       const { type, operation } = await this.#call(call, signal, answered);
       return type === "async" ? await this.#end(`${call.method} ${call.path}`, operation, signal) : {};
     } catch (error) {
-      if (error instanceof LxdError && already?.test(`${error.status} ${error.said}`)) return {};
+      if (error instanceof ApiError && already?.test(`${error.status} ${error.text}`)) return {};
       throw error;
     }
   }
@@ -141,7 +115,7 @@ export class LxdClient {
       // A server keeps an operation for seconds after its end, and none over its own restart.
       if (now === undefined) throw new NoAnswer(`${what}: the server has forgotten its operation`);
       if (now.status_code === SUCCESS) return now.metadata ?? {};
-      if (now.status_code > SUCCESS) throw new LxdError(what, FAILED, now.err);
+      if (now.status_code > SUCCESS) throw refusal(what, FAILED, now.err);
     }
   }
 
@@ -159,7 +133,7 @@ export class LxdClient {
     const [, kind = "server", , below] = path.split("/");
     const operation = [kind, below, method].filter(Boolean).join(".");
     const request = () => ({ method, url, headers: {}, ...body });
-    const sent = { what, operation, request, signal, observe, tryMs };
+    const sent = { operation, request, signal, observe, tryMs };
     return this.#calls.call(sent, (answer) => read(answer, what));
   }
 }
@@ -168,6 +142,11 @@ export class LxdClient {
 function answered({ status, text }: HttpAnswer, what: string): z.infer<typeof ANSWER> {
   const { success, data } = ANSWER.safeParse(text.startsWith("{") ? JSON.parse(text) : undefined);
   if (!success) throw new NoAnswer(`${what} was answered ${status} by what is not LXD`);
-  if (data.type === "error") throw new LxdError(what, data.error_code ?? status, data.error);
+  if (data.type === "error") throw refusal(what, data.error_code ?? status, data.error);
   return data;
+}
+
+/** The server refused a call, or an operation that it had accepted has failed. Its status says 500 and 400 for almost everything. */
+export function refusal(what: string, status: number, text: string): ApiError {
+  return new ApiError(what, { status, text });
 }

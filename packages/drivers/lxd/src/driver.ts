@@ -1,7 +1,6 @@
 import { X509Certificate } from "node:crypto";
-import { Connections, type Driver, messageOf, type Wire } from "@nodeyard/driver";
+import { CloudConfigError, Connections, type Driver, messageOf, type Wire } from "@nodeyard/driver";
 import type { TlsOptions } from "@nodeyard/driver/http";
-import { LxdConfigError } from "./client.ts";
 import { type LxdProviderConfig, type LxdProviderOwn, lxdConfig } from "./config.ts";
 import type { OpenBlob } from "./images.ts";
 import { openLxd } from "./provider.ts";
@@ -51,6 +50,6 @@ function reading<T>(what: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw new LxdConfigError(`${what} cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new CloudConfigError(`${what} cannot be read: ${messageOf(error)}`, { cause: error });
   }
 }

@@ -1,5 +1,4 @@
-import { createHash } from "node:crypto";
-import { type CreateOrder, DriverError, type Metadata, machineMetadata, type Tag } from "@nodeyard/driver";
+import { type CreateOrder, type Metadata, machineMetadata, noImage } from "@nodeyard/driver";
 import { z } from "zod";
 import type { LxdLabelOwn } from "./config.ts";
 
@@ -57,11 +56,7 @@ const FINGERPRINT = /^[0-9a-f]{12,64}$/;
 export function sourceOf({ label, imageExternalId }: CreateOrder, pem: (path: string) => string): object {
   if (typeof imageExternalId === "string") return { type: "image", fingerprint: imageExternalId };
   const { image } = label.own as LxdLabelOwn;
-  if (image === null)
-    throw new DriverError(
-      "configuration",
-      `label ${label.name} has no image here: no upload of ${label.image?.name ?? "any image"} is ready`,
-    );
+  if (image === null) throw noImage(label);
   if (image.copyOf !== null) return { type: "copy", source: image.copyOf, instance_only: true };
   const { image: name, remote, remoteProtocol: protocol, remoteCertificate } = image;
   const named = FINGERPRINT.test(name ?? "") ? { fingerprint: name } : { alias: name };
@@ -100,10 +95,4 @@ export function isUp(instance: Instance): boolean {
   const { ipv4 } = addressesOf(instance);
   const hasInterface = Object.values(instance.expanded_devices).some(({ type }) => type === "nic");
   return !hasInterface || ipv4 !== null;
-}
-
-/** A name that follows from the tag, so that a second call makes no second instance. It is the machine's host name, too. */
-export function nameOf({ installation, provider, nodeId }: Tag): string {
-  const owner = createHash("sha256").update(JSON.stringify([installation, provider]));
-  return `np${nodeId}-${owner.digest("hex").slice(0, 10)}`;
 }

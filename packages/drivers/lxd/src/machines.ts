@@ -4,6 +4,7 @@ import {
   ListWatch,
   type Machine,
   type MakeCall,
+  machineName,
   NodeMachines,
   sleep,
 } from "@nodeyard/driver";
@@ -16,7 +17,6 @@ import {
   instanceBody,
   isUp,
   metadataOf,
-  nameOf,
   type Server,
 } from "./instances.ts";
 
@@ -67,13 +67,13 @@ export function nodeMachines(client: LxdClient, makeMs: number, closed: AbortSig
         await remove(name, signal);
       }
     },
-    isProven: ({ name }, tag) => name === nameOf(tag),
+    isProven: ({ name }, tag) => name === machineName(tag),
   });
 }
 
 /** Creates and starts an instance. `source`: what it is made from, as the API names it. */
 export function makeCall(client: LxdClient, order: CreateOrder, source: object, server: Server): MakeCall {
-  const name = nameOf(order.tag);
+  const name = machineName(order.tag);
   const query = order.az === null || !server.server_clustered ? {} : { target: order.az };
   const json = instanceBody(order, name, source);
   return async (signal) => {

@@ -16,7 +16,7 @@ const MEMBER = z.object({ server_name: z.string(), status: z.string() });
 /** What a provider is made of, beside the handles of the process. */
 export interface ProviderParts extends Pick<LxdClientOptions, "send"> {
   readonly blob: OpenBlob;
-  /** PEM of a remote's certificate. Throws LxdConfigError. */
+  /** PEM of a remote's certificate. Throws CloudConfigError. */
   readonly pem: (path: string) => string;
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { compile } from "../../../../testing/lxd/index.ts";
 import { contextOf } from "../../../../testing/qemu/index.ts";
-import { LxdClient, LxdError } from "../src/client.ts";
+import { LxdClient, refusal } from "../src/client.ts";
 import { mapError } from "../src/errors.ts";
 import { INSTANCE, isUp } from "../src/instances.ts";
 import { nodeMachines } from "../src/machines.ts";
@@ -15,7 +15,7 @@ test.each([
   ["a file of a device", 400, 'Failed to start device "d": open /dev/kvm: permission denied', "transient"],
   ["a member that no cluster has", 404, "Cluster member not found", "unsupported"],
   ["no member that is free", 500, "No suitable cluster member could be found", "capacity"],
-])("%s", (_, status, said, kind) => expect(mapError(new LxdError("PUT", status, said), "p").kind).toBe(kind));
+])("%s", (_, status, said, kind) => expect(mapError(refusal("PUT", status, said), "p").kind).toBe(kind));
 
 test.each(["Running", "Ready", "Frozen"])("an instance that is %s", (status) => {
   const rest = { name: "n", type: "container", location: "none", last_used_at: "" };

@@ -1,5 +1,7 @@
-import type { LabelConfig, Resources } from "@nodeyard/driver";
-import type { Flavor } from "./api/compute.ts";
+import { type LabelConfig, type Resources, unlessRefused } from "@nodeyard/driver";
+import { z } from "zod";
+import type { Api, Flavor } from "./api/index.ts";
+import type { Service } from "./client/index.ts";
 import type { OpenstackLabelOwn } from "./config.ts";
 import { type Reach, wantsFloatingIp } from "./machines/addresses.ts";
 
@@ -24,11 +26,8 @@ export function networkNeed(networks: readonly string[], floating: Reach | null)
   const ports = Math.max(1, networks.length);
   if (floating === null || networks.length === 0) return { ports };
   // The rule for a real server decides (`wantsFloatingIp`), on a server with one made-up IPv4 address in each network.
-  const addresses = networks.map((name): [string, { addr: string; version: number }[]] => [
-    name,
-    [{ addr: "192.0.2.1", version: 4 }],
-  ]);
-  const wants = wantsFloatingIp({ addresses: Object.fromEntries(addresses) }, floating);
+  const addresses = networks.map((name) => ({ [name]: [{ addr: "192.0.2.1", version: 4 }] }));
+  const wants = wantsFloatingIp({ addresses: Object.assign({}, ...addresses) }, floating);
   return wants ? { ports, "floating-ips": 1 } : { ports };
 }
 
@@ -41,31 +40,37 @@ export function machineType({ own }: Pick<LabelConfig<OpenstackLabelOwn>, "own">
   return own.volumeSize === null ? `${flavor}` : `${flavor}, on a volume`;
 }
 
+type Limits = Readonly<Record<string, unknown>>;
+const LIMITS = z.object({ limits: z.object({ absolute: z.record(z.string(), z.unknown()) }) });
+const QUOTA = z.object({ quota: z.record(z.string(), z.unknown()) });
+
+/** The limits of the project. A cloud may have no cinder, and neutron may be missing or refuse to tell. */
+export async function quotaOf({ nova, cinder, neutron }: Api, signal: AbortSignal): Promise<Resources> {
+  const limits = async (service: Service) =>
+    (await service.json(LIMITS, "GET", "/limits", signal)).limits.absolute;
+  const ofNetwork = async () => {
+    const project = await neutron.project(signal);
+    if (project === null || !(await neutron.exists(signal))) return null;
+    const asked = neutron.json(QUOTA, "GET", `/quotas/${project}`, signal);
+    return (await unlessRefused(asked, 403, 404))?.quota ?? null;
+  };
+  const ofVolumes = async () => ((await cinder.exists(signal)) ? limits(cinder) : null);
+  const [compute, volume, network] = await Promise.all([limits(nova), ofVolumes(), ofNetwork()]);
+  return limitsOf({ compute, volume, network });
+}
+
 /** Combines the limits of several services. -1, or a limit that a service does not report, means no limit. */
 export function limitsOf(answers: {
-  readonly compute: {
-    readonly maxTotalInstances?: number | undefined;
-    readonly maxTotalCores?: number | undefined;
-    readonly maxTotalRAMSize?: number | undefined;
-  };
-  readonly volume: {
-    readonly maxTotalVolumes?: number | undefined;
-    readonly maxTotalVolumeGigabytes?: number | undefined;
-  } | null;
-  /** By neutron's names; null when neutron may not be asked. */
-  readonly network: Readonly<Record<string, unknown>> | null;
+  readonly compute: Limits;
+  readonly volume: Limits | null;
+  readonly network: Limits | null;
 }): Resources {
+  const { compute, volume, network } = answers;
   const named = {
-    instances: answers.compute.maxTotalInstances,
-    cores: answers.compute.maxTotalCores,
-    ram: answers.compute.maxTotalRAMSize,
-    volumes: answers.volume?.maxTotalVolumes,
-    "volume-gb": answers.volume?.maxTotalVolumeGigabytes,
-    ports: answers.network?.port,
-    "floating-ips": answers.network?.floatingip,
+    ...{ instances: compute.maxTotalInstances, cores: compute.maxTotalCores, ram: compute.maxTotalRAMSize },
+    ...{ volumes: volume?.maxTotalVolumes, "volume-gb": volume?.maxTotalVolumeGigabytes },
+    ...{ ports: network?.port, "floating-ips": network?.floatingip },
   };
-  const limits: Record<string, number> = {};
-  for (const [name, limit] of Object.entries(named))
-    if (typeof limit === "number" && limit >= 0) limits[name] = limit;
-  return limits;
+  const set = Object.entries(named).filter(([, limit]) => typeof limit === "number" && limit >= 0);
+  return Object.fromEntries(set) as Resources;
 }

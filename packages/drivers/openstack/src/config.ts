@@ -15,7 +15,6 @@ import {
   mapping,
   metadata,
   NOT_EMPTY,
-  type PoolConfig,
   type ProviderConfig,
   pattern,
   TEMPLATES,
@@ -120,14 +119,10 @@ interface ImageFacts {
 }
 
 /** The driver's part of a provider. Names of cloud objects may also be ids. */
-export interface OpenstackProviderOwn
-  extends Pick<
-    Values<typeof table>,
-    "cloud" | "region" | "intervalMs" | "imageUploadTimeoutMs" | "portCleanup"
-  > {
-  /** Launch settings of a provider's `diskimages` entries, by name. */
-  readonly diskimages: ReadonlyMap<string, { readonly configDrive: boolean | null }>;
-}
+export type OpenstackProviderOwn = Pick<
+  Values<typeof table>,
+  "cloud" | "region" | "intervalMs" | "imageUploadTimeoutMs" | "portCleanup"
+>;
 /** The driver's part of a pool. */
 export type OpenstackPoolOwn = Values<typeof poolTable>;
 
@@ -139,8 +134,6 @@ export interface OpenstackLabelOwn extends Omit<Values<typeof labelTable>, "netw
   /** Empty: the cloud's default network. */
   readonly networks: readonly string[];
 }
-/** A compiled pool of the openstack driver. */
-export type OpenstackPoolConfig = PoolConfig<OpenstackPoolOwn, OpenstackLabelOwn>;
 /** A compiled provider of the openstack driver. */
 export type OpenstackProviderConfig = ProviderConfig<
   OpenstackProviderOwn,
@@ -176,14 +169,7 @@ export const openstackConfig = driverConfig(
           return { ...own, ...image, minRam, flavorName, networks: own.networks ?? pool.networks };
         },
       ),
-      own: {
-        cloud,
-        region,
-        intervalMs,
-        imageUploadTimeoutMs,
-        portCleanup,
-        diskimages: new Map([...lists.diskimages].map(([name, { own }]) => [name, own])),
-      },
+      own: { cloud, region, intervalMs, imageUploadTimeoutMs, portCleanup },
     };
   },
 );

@@ -1,5 +1,5 @@
 import { DriverError, errorMap, type FaultRow, judged } from "@nodeyard/driver";
-import type { Server } from "./api/compute.ts";
+import type { Server } from "./api/index.ts";
 
 const RIGHT = "the credential lacks a permission; ask the operator of the cloud";
 

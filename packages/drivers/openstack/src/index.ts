@@ -1,10 +1,3 @@
-export type {
-  OpenstackLabelOwn,
-  OpenstackPoolConfig,
-  OpenstackPoolOwn,
-  OpenstackProviderConfig,
-  OpenstackProviderOwn,
-} from "./config.ts";
-export { openstackConfig } from "./config.ts";
+export { type OpenstackProviderConfig, openstackConfig } from "./config.ts";
 export { createOpenstackDriver, type OpenstackHost } from "./driver.ts";
 export * from "./edge/host.ts";

@@ -1,36 +1,33 @@
 import { type CloudPart, type Evidence, type FoundPart, imageTagOf } from "@nodeyard/driver";
-import type { Image } from "./api/image.ts";
-import type { FloatingIp, Port } from "./api/network.ts";
-import type { Volume } from "./api/volume.ts";
-import type { Parts } from "./machines/parts.ts";
+import type { FloatingIp, Image, Port, Volume } from "./api/index.ts";
+import type { Parts } from "./parts.ts";
 import { tagOfMark } from "./tags.ts";
 
 /** What stands beside servers. Lists are of the project, though an administrator would see all projects. */
-export function besideServers({
-  neutron,
-  cinder,
-  glance,
-  evidence,
-  config,
-}: Parts): Readonly<Record<string, CloudPart>> {
-  const own = { nodepool_provider_name: config.name };
+export function besideServers({ api, evidence, config }: Parts): Readonly<Record<string, CloudPart>> {
+  const { ports, floatingIps, volumes, images, cinder } = api;
   return {
     port: {
       list: async (signal) =>
-        (await neutron.ports(signal)).map((port) => portPart(port, evidence, config.own.portCleanup)),
-      delete: (id, signal) => neutron.deletePort(id, signal),
+        (await ports.own(signal)).map((port) => portPart(port, evidence, config.own.portCleanup)),
+      delete: (id, signal) => ports.delete(id, signal),
     },
     floatingip: {
-      list: async (signal) => (await neutron.floatingIps(signal)).map(floatingIpPart),
-      delete: (id, signal) => neutron.deleteFloatingIp(id, signal),
+      list: async (signal) => (await floatingIps.own(signal)).map(floatingIpPart),
+      delete: (id, signal) => floatingIps.delete(id, signal),
     },
     volume: {
-      list: async (signal) => (await cinder.volumes(signal)).map((volume) => volumePart(volume, evidence)),
-      delete: (id, signal) => cinder.delete(id, signal),
+      async list(signal) {
+        // A cloud without cinder has no volumes.
+        const all = (await cinder.exists(signal)) ? await volumes.list(signal) : [];
+        return all.map((volume) => volumePart(volume, evidence));
+      },
+      delete: (id, signal) => volumes.delete(id, signal),
     },
     image: {
-      list: async (signal) => (await glance.own(own, signal)).flatMap(imagePart),
-      delete: (id, signal) => glance.delete(id, signal),
+      list: async (signal) =>
+        (await images.own(signal, { nodepool_provider_name: config.name })).flatMap(imagePart),
+      delete: (id, signal) => images.delete(id, signal),
     },
   };
 }

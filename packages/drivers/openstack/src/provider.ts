@@ -1,88 +1,73 @@
 import {
-  cloudProvider,
+  type Cloud as CloudOf,
   type DriverContext,
   type LabelConfig,
   type OpenFile,
   type Place,
-  type Provider,
   type Resources,
+  unlessRefused,
 } from "@nodeyard/driver";
-import { limitsOf, machineType, needOf, networkNeed } from "./amounts.ts";
-import type { Server } from "./api/compute.ts";
+import { z } from "zod";
+import { machineType, needOf, networkNeed, quotaOf } from "./amounts.ts";
+import type { Server } from "./api/index.ts";
 import type { Cloud } from "./clouds/index.ts";
 import type { OpenstackLabelOwn, OpenstackPoolOwn, OpenstackProviderConfig } from "./config.ts";
-import type { Lease } from "./credentials.ts";
-import { mapError } from "./errors.ts";
 import { glanceStore } from "./images/store.ts";
 import { besideServers } from "./leaks.ts";
-import type { Lookups } from "./lookups/lookups.ts";
 import { networksFor } from "./machines/addresses.ts";
-import { type Parts, partsOf } from "./machines/parts.ts";
 import { reachOf, serverWork } from "./machines/steps.ts";
+import { type Handles, type Parts, partsOf } from "./parts.ts";
 
 /** Lines of a console that are read. */
 const CONSOLE_LINES = 200;
 
-/** What a provider has of its host. */
-export interface ProviderHandles {
-  /** Its share of a credential. Throws CloudConfigError. */
-  readonly lease: () => Lease;
-  readonly ipv6: boolean;
-  readonly openFile: OpenFile;
-}
-
-/** Opens a provider of the cloud. Credential and region are checked now, so that an error shows here and not at the first launch. */
-export function openstackProvider(
+/** A provider of the cloud. Credential and region are checked when it opens, so that an error shows then and not at the first launch. */
+export function openstackCloud(
   config: OpenstackProviderConfig,
   context: DriverContext,
-  { lease: leased, ipv6, openFile }: ProviderHandles,
-): Promise<Provider> {
-  return cloudProvider<Server>(config, mapError, (closed) => {
-    const lease = leased();
-    const parts = partsOf(config, context, lease, ipv6, closed);
-    const { nova, neutron, cinder, glance, lookups, watch, floatingIps, cloud } = parts;
-    const { clock } = context;
-    let project: string | null = null;
-    const quota = async (signal: AbortSignal) => {
-      const [compute, volume, network] = await Promise.all([
-        nova.limits(signal),
-        cinder.limits(signal),
-        neutron.quota(signal),
-      ]);
-      return limitsOf({ compute, volume, network });
-    };
-    return {
-      ...serverWork(parts),
-      parts: besideServers(parts),
-      amounts: (listed, signal) => amountsOf(lookups, listed, signal),
-      quota,
-      need: (label: LabelConfig<OpenstackLabelOwn>, signal) => need(parts, label, signal),
-      console: (id, signal) => nova.console(id, CONSOLE_LINES, signal),
-      offers: {
-        types: { of: (label) => machineType(label as LabelConfig<OpenstackLabelOwn>) },
-        pace: { now: () => lease.session.limiter },
-        zones: { list: (_pool, signal) => lookups.zones(signal) },
-        images: glanceStore({ glance, cloud, clock, openFile, uploadMs: config.own.imageUploadTimeoutMs }),
-      },
-      place: () => placeOf(cloud, project),
-      async check(signal) {
-        project = (await lease.session.token(signal)).projectId;
-        await quota(signal);
-      },
-      async close() {
-        watch.close();
-        lookups.close();
-        floatingIps.close();
-        await lease.release();
-      },
-    };
-  });
+  handles: Handles & { readonly openFile: OpenFile },
+): CloudOf<Server> {
+  const parts = partsOf(config, context, handles);
+  const { api, lookups, watch, floatingIps, cloud } = parts;
+  const { clock } = context;
+  let project: string | null = null;
+  return {
+    ...serverWork(parts),
+    parts: besideServers(parts),
+    amounts: (listed, signal) => amountsOf(parts, listed, signal),
+    quota: (signal) => quotaOf(api, signal),
+    need: (label: LabelConfig<OpenstackLabelOwn>, signal) => need(parts, label, signal),
+    console: (id, signal) => consoleOf(parts, id, signal),
+    offers: {
+      types: { of: (label) => machineType(label as LabelConfig<OpenstackLabelOwn>) },
+      pace: { now: () => handles.session.limiter },
+      zones: { list: (_pool, signal) => lookups.zones(signal) },
+      images: glanceStore({ ...{ api, cloud, clock }, openFile: handles.openFile, own: config.own }),
+    },
+    place: () => placeOf(cloud, project),
+    async check(signal) {
+      project = await api.nova.project(signal);
+      await quotaOf(api, signal);
+    },
+    close() {
+      for (const shared of [watch, lookups, floatingIps]) shared.close();
+    },
+  };
 }
 
 /** By the address of keystone, since two clouds may have one name in two files. */
 function placeOf({ credential, place: { region } }: Cloud, project: string | null): Place {
   const { host } = new URL(credential.authUrl);
   return { cloud: host, ...(region !== null && { region }), ...(project !== null && { project }) };
+}
+
+/** The end of the console output; null when the server or its console does not exist. */
+async function consoleOf({ api }: Parts, id: string, signal: AbortSignal): Promise<string | null> {
+  const path = `/servers/${encodeURIComponent(id)}/action`;
+  const json = { "os-getConsoleOutput": { length: CONSOLE_LINES } };
+  const asked = api.nova.json(z.object({ output: z.string() }), "POST", path, signal, { json });
+  // 409: the server is not started yet. 501: the hypervisor has no console.
+  return (await unlessRefused(asked, 404, 409, 501))?.output ?? null;
 }
 
 /**
@@ -97,31 +82,30 @@ async function need(
   const { config, cloud, lookups } = parts;
   const { cloudImage, networks } = label.own;
   if (cloudImage !== null) await lookups.cloudImage(cloudImage, signal);
-  const names = await lookups.networkNames(networksFor(networks, cloud.networks), signal);
+  const named = await lookups.networksNamed(networksFor(networks, cloud.networks), signal);
   // By identity, because several pools may have a label of that name.
   const pool = config.pools.find(({ labels }) => labels.get(label.name) === label);
   const floats = cloud.floatingIps && (pool?.own as OpenstackPoolOwn | undefined)?.autoFloatingIp === true;
   const reach = floats ? await reachOf(parts, signal) : null;
-  return needOf(await lookups.flavor(label, signal), label, networkNeed(names, reach));
+  return needOf(
+    await lookups.flavor(label, signal),
+    label,
+    networkNeed(
+      named.map(({ name }) => name),
+      reach,
+    ),
+  );
 }
 
 /**
  * Cores and RAM of servers. Flavors are inline since microversion 2.47; before, or for deleted flavors, only if the flavor is
  * known. Otherwise they count as 0, so the quota seems freer than it is, and nova's refusal decides.
  */
-async function amountsOf(
-  lookups: Lookups,
-  servers: readonly Server[],
-  signal: AbortSignal,
-): Promise<(server: Server) => Resources> {
-  const sizes = new Map<string, Resources>();
-  for (const { flavor } of servers) {
-    if (flavor.vcpus !== undefined || flavor.id === undefined || sizes.has(flavor.id)) continue;
-    const known = await lookups.flavorById(flavor.id, signal);
-    if (known !== undefined) sizes.set(flavor.id, { cores: known.vcpus, ram: known.ram });
-  }
-  return ({ flavor }) => ({
-    instances: 1,
-    ...(sizes.get(flavor.id ?? "") ?? { cores: flavor.vcpus ?? 0, ram: flavor.ram ?? 0 }),
-  });
+async function amountsOf({ lookups }: Parts, servers: readonly Server[], signal: AbortSignal) {
+  const isInline = servers.every(({ flavor }) => flavor.vcpus !== undefined || flavor.id === undefined);
+  const known = new Map((isInline ? [] : await lookups.flavors(signal)).map((one) => [one.id, one]));
+  return ({ flavor: { id = "", vcpus = 0, ram = 0 } }: Server): Resources => {
+    const flavor = known.get(id) ?? { vcpus, ram };
+    return { instances: 1, cores: flavor.vcpus, ram: flavor.ram };
+  };
 }

@@ -1,7 +1,9 @@
+import { SharedAccounts } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
+import type { Session } from "../src/client/index.ts";
 import { resolveCloud } from "../src/clouds/index.ts";
-import { Credentials, type Lease } from "../src/credentials.ts";
+import { intervalOf, keyOf, openSession, type Sender } from "../src/credentials.ts";
 
 const { signal } = new AbortController();
 const CLOUDS = `
@@ -17,7 +19,7 @@ function credentials(certificates: { ca: string | null } = { ca: null }) {
   const random = seededRandom(1);
   let opened = 0;
   const used: (string | null)[] = [];
-  const all = new Credentials(({ ca }) => {
+  const connect = ({ ca }: { ca: string | null }): Sender => {
     opened++;
     return {
       async send() {
@@ -28,16 +30,20 @@ function credentials(certificates: { ca: string | null } = { ca: null }) {
         opened--;
       },
     };
-  });
+  };
+  const sessions = new SharedAccounts<Session>();
   const tls = () => ({ verify: true, cert: null, key: null, ...certificates });
   const read = (path: string) => (path === "/lab/clouds.yaml" ? CLOUDS : undefined);
   const around = { env: {}, cwd: "/lab", home: "/home", read };
-  const lease = (name: string, intervalMs: number | null): Lease => {
+  const lease = (name: string, intervalMs: number | null) => {
     const reread = () => resolveCloud({ cloud: name, region: null }, around);
-    return all.lease({ clock, random, cloud: reread(), reread, tls, intervalMs });
+    const cloud = reread();
+    const open = () => openSession({ clock, random, reread, tls, connect });
+    const { account, release } = sessions.share(clock, keyOf(cloud), intervalOf(cloud, intervalMs), open);
+    return { session: account, release };
   };
   /** Milliseconds between two calls of those who never leave the queue empty. */
-  const pause = async ({ session }: Lease): Promise<number> => {
+  const pause = async ({ session }: { session: Session }): Promise<number> => {
     const times: number[] = [];
     const turns = Array.from({ length: 11 }, async () => {
       await session.limiter.turn(signal);

@@ -1,6 +1,6 @@
 import { ApiError, CloudConfigError, callText, DriverError, NoAnswer } from "@nodeyard/driver";
 import { expect, test } from "vitest";
-import { serverSchema } from "../src/api/compute.ts";
+import { serverSchema } from "../src/api/kinds.ts";
 import { faultOf } from "../src/client/errors.ts";
 import { faultError, mapError } from "../src/errors.ts";
 

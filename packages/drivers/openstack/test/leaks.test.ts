@@ -9,10 +9,8 @@ import {
   tagOf,
 } from "@nodeyard/driver";
 import { expect, test } from "vitest";
-import { type Server, serverSchema } from "../src/api/compute.ts";
-import type { Image } from "../src/api/image.ts";
-import type { FloatingIp, Port } from "../src/api/network.ts";
-import type { Volume } from "../src/api/volume.ts";
+import type { FloatingIp, Image, Port, Server, Volume } from "../src/api/index.ts";
+import { serverSchema } from "../src/api/kinds.ts";
 import { floatingIpPart, imagePart, portPart, volumePart } from "../src/leaks.ts";
 import { markOf, tagOfMark } from "../src/tags.ts";
 

@@ -11,8 +11,8 @@ const FLAVOR = { id: "1", name: "m1", ram: 1, vcpus: 1 };
 /** A cloud whose lists of flavors are these, one after the other. */
 function lookups(...answers: readonly (readonly object[])[]) {
   const left = [...answers];
-  const flavors = async () => left.shift() ?? answers.at(-1)!;
-  return new Lookups(new VirtualClock(), { compute: { flavors } } as never);
+  const flavors = { list: async () => left.shift() ?? answers.at(-1)! };
+  return new Lookups(new VirtualClock(), { flavors } as never);
 }
 
 test("a list of flavors that is empty once is read again; one that stays empty is a passing fault, not the label's", async () => {

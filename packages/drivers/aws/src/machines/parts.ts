@@ -1,10 +1,10 @@
 import {
   type CreateOrder,
   type DriverContext,
-  DriverError,
   type LabelConfig,
   type Log,
   messageOf,
+  noImage,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
 import type { AwsLabelOwn, AwsProviderConfig } from "../config.ts";
@@ -44,10 +44,9 @@ export function partsOf(
     async imageOf({ label, imageExternalId }, signal) {
       // The upload's AMI, which the launcher chose. It wins over a source, which only labels with a cloud image have.
       if (typeof imageExternalId === "string") return imageExternalId;
-      const { name, own, image } = label as LabelConfig<AwsLabelOwn>;
-      if (own.source !== null) return account.sources.id(own.source, signal);
-      const why = `no upload of ${image?.name ?? "any image"} is ready`;
-      throw new DriverError("configuration", `label ${name} has no image here: ${why}`);
+      const { source } = label.own as AwsLabelOwn;
+      if (source !== null) return account.sources.id(source, signal);
+      throw noImage(label);
     },
     async rootOf({ name, own: { source } }, signal) {
       // The AMI of an upload is known with an order only. AMIs of this driver have the default root device (`templateOf`).

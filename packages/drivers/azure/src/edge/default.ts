@@ -1,16 +1,11 @@
 import { randomInt } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { proxyOf } from "@nodeyard/driver";
-import { wireOf } from "@nodeyard/driver/http";
+import { openFile, USUAL_TLS, wireOf } from "@nodeyard/driver/http";
 import { textIfExists } from "@nodeyard/runtime";
 import { type AzureHost, createAzureDriver } from "../driver.ts";
 import { isOfHost } from "../identity.ts";
 
 const { env } = process;
-const CONNECTIONS = 16;
-/** Bytes per read of an upload. */
-const CHUNK = 1 << 20;
-const TLS = { verify: true, ca: null, cert: null, key: null };
 /** What a password needs one of each. */
 const KINDS = ["abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"];
 const ALL = KINDS.join("");
@@ -19,9 +14,8 @@ const LENGTH = 64;
 /** Environment, files and network of this host. Files are read at each login, so that changes take effect. */
 export const thisHost: AzureHost = {
   around: { env, read: textIfExists },
-  connect: () =>
-    wireOf(TLS, (url) => (isOfHost(url, env) ? null : proxyOf(url, env, "requests")), CONNECTIONS),
-  openFile: (path) => createReadStream(path, { highWaterMark: CHUNK }),
+  connect: () => wireOf(USUAL_TLS, (url) => (isOfHost(url, env) ? null : proxyOf(url, env, "requests"))),
+  openFile,
   password() {
     for (;;) {
       const password = Array.from({ length: LENGTH }, () => ALL[randomInt(ALL.length)]).join("");

@@ -1,21 +1,18 @@
 import {
-  type Account,
   type ApiCall,
   ApiError,
+  allPages,
   type Clock,
   callText,
   DriverError,
   type FailedTry,
   type HttpAnswer,
   type HttpCall,
-  HttpCalls,
-  NoAnswer,
   OddAnswer,
   pageText,
   type Random,
-  RateLimiter,
-  RenewedValue,
-  safeRetry,
+  Session,
+  safely,
   sleep,
   type Unsent,
   type Wire,
@@ -26,11 +23,6 @@ import { faultOf, isRate, type OperationFault, unlessMissing } from "../errors.t
 export interface Token {
   readonly token: string;
   readonly end: number | null;
-}
-
-/** The session of a credential, which providers share. */
-export interface Customer extends Account {
-  readonly google: Google;
 }
 
 /** What a session with Google Cloud consists of. */
@@ -72,11 +64,8 @@ interface Page {
 }
 type Scope = Readonly<Record<string, unknown>> & { readonly warning?: { readonly code?: string } };
 
-const LOGIN_MS = 30_000;
 /** Items of a page: the API's most. */
 const PAGE = 500;
-/** Pages of a list. More would be a list without an end. */
-const MOST_PAGES = 1_000;
 /** The API answers a wait after two minutes at the latest, and under load at once, after which comes a pause. */
 const WAIT_MS = 150_000;
 const AGAIN_MS = 1_000;
@@ -85,33 +74,24 @@ const MINUTE_MS = 60_000;
 const SKEW_MS = 1_000;
 
 /**
- * One credential at Google Cloud: its token, its connections and its rate limit. Every call may be repeated: those that make something carry
- * an id of their request, by which Google knows them for an hour.
+ * One credential at Google Cloud. Every call may be repeated: those that make something carry an id of their request, by which Google knows
+ * them for an hour.
  */
-export class Google {
-  readonly limiter: RateLimiter;
+export class Google extends Session<Token> {
   readonly #options: GoogleOptions;
-  readonly #calls: HttpCalls<Token>;
-  readonly #token: RenewedValue<Token>;
 
   constructor(options: GoogleOptions) {
+    const { clock, random, wire, logIn } = options;
+    super({
+      ...{ clock, random, by: "Google Cloud", signIn: logIn, endOf: ({ end }) => end },
+      send: (request) => wire.send(request),
+      close: () => wire.close(),
+      again: (limiter) => {
+        const again = safely(clock, random, limiter);
+        return (failed) => again(repeatable(failed, clock.now(), random));
+      },
+    });
     this.#options = options;
-    const { clock, wire, logIn } = options;
-    // `SharedAccounts` sets the interval right after this.
-    this.limiter = new RateLimiter({ clock, intervalMs: 0 });
-    this.#token = new RenewedValue({
-      clock,
-      load: logIn,
-      endOf: ({ end }) => end,
-      loadMs: LOGIN_MS,
-      late: () => new NoAnswer(`no token of Google Cloud within ${LOGIN_MS} ms`),
-    });
-    this.#calls = new HttpCalls({
-      ...{ clock, limiter: this.limiter, send: (request) => wire.send(request) },
-      login: () => this.#token.get(),
-      refused: (token) => this.#token.replace(token),
-      again: (failed) => this.#again(failed),
-    });
   }
 
   get project(): string {
@@ -160,7 +140,7 @@ export class Google {
         },
       }),
     };
-    return this.#calls.call(call, read);
+    return this.calls.call(call, read);
   }
 
   address(host: string): string {
@@ -168,17 +148,15 @@ export class Google {
   }
 
   /** All pages of a list, each by the token of the one before. */
-  async pages<P extends Pick<Page, "nextPageToken">>(
+  pages<P extends Pick<Page, "nextPageToken">>(
+    what: string,
     read: (next: { readonly pageToken?: string }) => Promise<P>,
   ): Promise<readonly P[]> {
-    const all: P[] = [];
-    for (let next = {}; all.length < MOST_PAGES; ) {
-      const page = await read(next);
-      all.push(page);
-      if (page.nextPageToken === undefined) return all;
-      next = { pageToken: page.nextPageToken };
-    }
-    throw new OddAnswer(`a list does not end after ${MOST_PAGES} pages`);
+    return allPages(
+      `list of ${what}`,
+      (pageToken) => read(pageToken === undefined ? {} : { pageToken }),
+      ({ nextPageToken }) => nextPageToken,
+    );
   }
 
   /**
@@ -187,7 +165,7 @@ export class Google {
    */
   async list<T>(path: string, signal: AbortSignal, { key = "", filter = "" } = {}): Promise<readonly T[]> {
     const asked = { maxResults: PAGE, ...(filter && { filter }) };
-    const pages = await this.pages((next) =>
+    const pages = await this.pages(path, (next) =>
       this.compute<Page>({ method: "GET", path, query: { ...asked, ...next } }, signal),
     );
     return pages.flatMap(({ items = [], unreachables = [] }) => {
@@ -219,33 +197,17 @@ export class Google {
     const [name = call.path] = /^\/(zones\/[^/]+|global)\/\w+\/[^/]+/.exec(call.path) ?? [];
     return unlessMissing(this.compute<T>(call, signal), `${name}'`);
   }
+}
 
-  close(reason: Error): Promise<void> {
-    this.#token.close(reason);
-    return this.#options.wire.close();
-  }
-
-  /** Repeats every call as one that has the same effect again; a full quota of calls until the next minute. */
-  #again({ failure, request, answer, attempt }: FailedTry): number | null {
-    if (request === undefined) return null;
-    const { clock, random } = this.#options;
-    const now = clock.now();
-    const next = MINUTE_MS - (now % MINUTE_MS) + SKEW_MS * random.float();
-    // As a refusal that says when: the kit counts its tries.
-    const said = isRate(failure) &&
-      answer && {
-        ...answer,
-        status: 429,
-        headers: { "retry-after": String(Math.min(next, MINUTE_MS) / 1_000) },
-      };
-    const { retryMs, overloaded } = safeRetry(
-      { attempt, request: { ...request, method: "PUT" }, answer: said || answer },
-      now,
-      random,
-    );
-    if (overloaded) this.limiter.refused(retryMs ?? 0);
-    return retryMs;
-  }
+/** The try as one of a call that has the same effect again, and a full quota of calls as a refusal until the next minute. */
+function repeatable(failed: FailedTry, now: number, random: Random): FailedTry {
+  const { failure, request, answer } = failed;
+  if (request === undefined) return failed;
+  const safe = { ...failed, request: { ...request, method: "PUT" as const } };
+  if (answer === undefined || !isRate(failure)) return safe;
+  const next = MINUTE_MS - (now % MINUTE_MS) + SKEW_MS * random.float();
+  const headers = { "retry-after": String(Math.min(next, MINUTE_MS) / 1_000) };
+  return { ...safe, answer: { ...answer, status: 429, headers } };
 }
 
 /** The body of an answer, with what uploads read of its head. */

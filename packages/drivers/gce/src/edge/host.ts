@@ -1,25 +1,15 @@
-import { createReadStream } from "node:fs";
 import { CloudConfigError, keepSecret, messageOf, NoAnswer, proxyOf } from "@nodeyard/driver";
-import { wireOf } from "@nodeyard/driver/http";
+import { openFile, USUAL_TLS, wireOf } from "@nodeyard/driver/http";
 import { createGceDriver, type GceHost } from "../driver.ts";
 import { REMEDY } from "../errors.ts";
 
-/** Connections to one service at once. */
-const CONNECTIONS = 16;
-/** Bytes per read of an upload. */
-const CHUNK = 1 << 20;
 const SCOPES = "https://www.googleapis.com/auth/cloud-platform";
 
 /** Files, environment and network of this host. */
 export const thisHost: GceHost = {
   // httplib2 of Nodepool's client reads the same variables as urllib.
-  connect: () =>
-    wireOf(
-      { verify: true, ca: null, cert: null, key: null },
-      (url) => proxyOf(url, process.env, "botocore"),
-      CONNECTIONS,
-    ),
-  openFile: (path) => createReadStream(path, { highWaterMark: CHUNK }),
+  connect: () => wireOf(USUAL_TLS, (url) => proxyOf(url, process.env, "botocore")),
+  openFile,
   async logIn(file) {
     // Here, so that only who signs in loads it.
     const { GoogleAuth } = await import("google-auth-library");

@@ -128,7 +128,7 @@ export class Bucket {
   async list(signal: AbortSignal): Promise<readonly FoundPart[]> {
     const path = `/storage/v1/b/${this.#name}/o`;
     type Page = { readonly items?: readonly StoredObject[]; readonly nextPageToken?: string };
-    const pages = await this.#google.pages((next) =>
+    const pages = await this.#google.pages(path, (next) =>
       this.#google.storage<Page>({ method: "GET", path, query: { prefix: ROOT, ...next } }, signal),
     );
     return pages

@@ -1,6 +1,6 @@
-import { type CreateOrder, DriverError, type LabelConfig, machineMetadata } from "@nodeyard/driver";
+import { type CreateOrder, type LabelConfig, machineMetadata, machineName, noImage } from "@nodeyard/driver";
 import type { GceLabelOwn, GcePoolOwn } from "../config.ts";
-import { diskMarks, labelsOf, nameOf } from "../tags.ts";
+import { diskMarks, labelsOf } from "../tags.ts";
 
 /** The body of `instances.insert`, in a zone of the region. */
 export function insertBody(order: CreateOrder, region: string, zone: string) {
@@ -13,7 +13,7 @@ export function insertBody(order: CreateOrder, region: string, zone: string) {
     ...(own.userData !== null && { "user-data": own.userData }),
   };
   return {
-    name: nameOf(order.tag),
+    name: machineName(order.tag),
     machineType: `zones/${zone}/machineTypes/${own.instanceType}`,
     labels: labelsOf(metadata),
     metadata: { items: Object.entries(texts).map(([key, value]) => ({ key, value })) },
@@ -61,13 +61,10 @@ function schedulingOf({ spot, maxRunMs }: GceLabelOwn) {
 
 /** The uploaded image, else that of the cloud. */
 function imageOf({ imageExternalId, label }: CreateOrder): string {
-  const { own, image } = label as LabelConfig<GceLabelOwn>;
-  const source = typeof imageExternalId === "string" ? imageExternalId : own.sourceImage;
-  if (source !== null) return source;
-  throw new DriverError(
-    "configuration",
-    `label ${label.name} has no image here: no upload of ${image?.name ?? "any image"} is ready`,
-  );
+  const source =
+    typeof imageExternalId === "string" ? imageExternalId : (label.own as GceLabelOwn).sourceImage;
+  if (source === null) throw noImage(label);
+  return source;
 }
 
 function pathOf(name: string, folder: string): string {

@@ -4,6 +4,7 @@ import {
   type ExternalId,
   type ListWatch,
   type Metadata,
+  machineName,
   messageOf,
   NodeMachines,
   type Random,
@@ -11,7 +12,6 @@ import {
 } from "@nodeyard/driver";
 import type { Google, Operation } from "../client/google.ts";
 import { mapError, operationError } from "../errors.ts";
-import { nameOf } from "../tags.ts";
 
 /** A machine, as far as the driver reads it. Zone, type and disks are addresses. */
 export interface Instance {
@@ -89,7 +89,7 @@ export class Instances extends NodeMachines<Instance> {
       isDeleted: (id) => failed.has(id),
       ...{ clock, watch, closed, idOf, metadataOf, hasEnded, createMs: CREATE_MS, what: "instance" },
       idIn: (externalId) => idIn(externalId, zone),
-      isProven: ({ name }, tag) => name === nameOf(tag),
+      isProven: ({ name }, tag) => name === machineName(tag),
       read: async (id, signal) =>
         id.includes("/")
           ? google.maybe<Instance>({ method: "GET", path: pathOf(id) }, signal)

@@ -6,10 +6,10 @@ import {
   type LabelConfig,
   type Machine,
   type MachineWork,
+  machineName,
 } from "@nodeyard/driver";
 import type { GceLabelOwn, GceProviderConfig } from "../config.ts";
 import { labelAmounts, type TypeOf } from "../quota.ts";
-import { nameOf } from "../tags.ts";
 import { insertBody } from "./body.ts";
 import { type Instance, type Instances, idOf, last } from "./instances.ts";
 
@@ -27,7 +27,7 @@ export function instanceWork(
     makeMs: config.launchTimeoutMs,
     async *before(order, found, saving) {
       const zone = found === undefined ? zoneOf(config, order) : last(found.zone);
-      const id = found === undefined ? idOf({ zone, name: nameOf(order.tag) }) : idOf(found);
+      const id = found === undefined ? idOf({ zone, name: machineName(order.tag) }) : idOf(found);
       yield { step: "name", deadlineMs: CALL_MS, ...saving(id) };
       return zone;
     },

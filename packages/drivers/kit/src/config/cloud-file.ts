@@ -1,4 +1,6 @@
+import { messageOf } from "@nodeyard/runtime";
 import { parse, type ScalarTag } from "yaml";
+import { CloudConfigError } from "../faults.ts";
 import { YamlDate, YamlFloat } from "./vocabulary.ts";
 import { plainScalar, taggedScalar } from "./yaml-scalars.ts";
 
@@ -33,4 +35,23 @@ export function parseCloudFile(text: string): unknown {
 function bare(value: unknown): unknown {
   if (value instanceof YamlFloat) return value.value;
   return value instanceof YamlDate ? value.text : value;
+}
+
+/** The text of a file; undefined: there is none. Throws when it cannot be read. */
+export type ReadFile = (path: string) => string | undefined;
+
+/** The text of a file of credentials; undefined: there is none. Throws CloudConfigError with the path when it cannot be read. */
+export function textIn(path: string, read: ReadFile): string | undefined {
+  try {
+    return read(path);
+  } catch (error) {
+    throw new CloudConfigError(`${path} cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** The same of a file that must be there. */
+export function neededText(path: string, read: ReadFile): string {
+  const text = textIn(path, read);
+  if (text === undefined) throw new CloudConfigError(`there is no file ${path}; correct the path`);
+  return text;
 }

@@ -1,3 +1,4 @@
+import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { Agent, type Dispatcher, ProxyAgent, request, Socks5ProxyAgent } from "undici";
 import { type HttpRequest, isStream, type Wire } from "../wire.ts";
@@ -19,6 +20,16 @@ export interface TlsOptions {
   /** Path of the socket on which the server listens on this host, whatever its address says. */
   readonly socketPath?: string | null;
 }
+
+/** A server that an authority of this host vouches for, and that learns by other means who calls. */
+export const USUAL_TLS: TlsOptions = { verify: true, ca: null, cert: null, key: null };
+/** Connections to one server at once. */
+const CONNECTIONS = 16;
+/** Bytes per read of an upload. */
+const CHUNK = 1 << 20;
+
+/** Reads a file of this host. */
+export const openFile = (path: string) => createReadStream(path, { highWaterMark: CHUNK });
 
 /**
  * Persistent connections, directly or through a proxy (`http://`, `https://`, `socks5://`). A watch may be silent for a minute, and an upload
@@ -49,7 +60,11 @@ function dispatcherOf(
  * An HTTP client through the proxy that `proxyFor` names for an address; null: none. At most `connections` to a server. Only connecting has a
  * limit of time; callers bound their calls by signals.
  */
-export function wireOf(tls: TlsOptions, proxyFor: (url: string) => string | null, connections: number): Wire {
+export function wireOf(
+  tls: TlsOptions,
+  proxyFor: (url: string) => string | null,
+  connections = CONNECTIONS,
+): Wire {
   const dispatchers = new Map<string | null, Dispatcher>();
   const ask = async ({ method, url, headers, body, signal }: HttpRequest) => {
     signal.throwIfAborted();

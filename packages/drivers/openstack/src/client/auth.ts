@@ -23,11 +23,9 @@ const TYPES: Readonly<Record<string, "password" | "token" | "application_credent
 export function authBody(credential: Credential): object {
   const { values } = credential;
   const method = methodOf(credential);
+  const identity = { methods: [method], [method]: identityOf(method, values) };
   // An application credential belongs to one project, and keystone refuses a scope with it.
-  const scope = method === "application_credential" ? {} : { scope: scopeOf(values) };
-  return {
-    auth: { identity: { methods: [method], [method]: identityOf(method, values) }, ...scope },
-  };
+  return { auth: { identity, ...(method !== "application_credential" && { scope: scopeOf(values) }) } };
 }
 
 /**
@@ -40,17 +38,16 @@ export function identityUrl(authUrl: string): string {
 }
 
 /** The method of `auth_type`, otherwise the one whose keys are present. A password beside a token wins, because tokens expire. */
-function methodOf({ type, values }: Credential): "password" | "token" | "application_credential" {
-  if (type === null || type === "") {
-    if (values.application_credential_id !== undefined || values.application_credential_name !== undefined)
-      return "application_credential";
-    return values.token !== undefined && values.password === undefined ? "token" : "password";
+function methodOf({ type, values }: Credential): (typeof TYPES)[string] {
+  if (type !== null) {
+    const method = TYPES[type];
+    if (method !== undefined) return method;
+    const known = Object.keys(TYPES).join(", ");
+    throw new CloudConfigError(`auth_type ${type} is not supported; use one of ${known}`);
   }
-  const method = TYPES[type];
-  if (method !== undefined) return method;
-  throw new CloudConfigError(
-    `auth_type ${type} is not supported; use one of ${Object.keys(TYPES).join(", ")}`,
-  );
+  if (Object.keys(values).some((key) => /^application_credential_(id|name)$/.test(key)))
+    return "application_credential";
+  return values.token !== undefined && values.password === undefined ? "token" : "password";
 }
 
 /** The part of the body that says who logs in, under the name of the method. */
@@ -71,9 +68,9 @@ function userOf(values: Credential["values"]): object {
 
 /** The project, without which a token has no catalog. */
 function scopeOf(values: Credential["values"]): object {
-  if (values.project_id !== undefined) return { project: { id: values.project_id } };
-  if (values.project_name !== undefined)
-    return { project: { name: values.project_name, domain: domainOf(values, "project") } };
+  const { project_id: id, project_name: name } = values;
+  if (id !== undefined) return { project: { id } };
+  if (name !== undefined) return { project: { name, domain: domainOf(values, "project") } };
   throw new CloudConfigError("auth names no project; add project_name or project_id to it in clouds.yaml");
 }
 

@@ -1,5 +1,4 @@
 export type { Credential } from "./auth.ts";
 export type { ServiceName } from "./catalog.ts";
-export { Service, type ServiceCall, type ServiceLocation } from "./service.ts";
+export { compareVersions, Service, type ServiceCall, type ServiceLocation } from "./service.ts";
 export { Session } from "./session.ts";
-export { compareVersions } from "./versions.ts";

@@ -1,7 +1,9 @@
 import {
   ApiError,
+  allPages,
   callText,
   type DriverContext,
+  type HttpCall,
   type HttpRequest,
   OddAnswer,
   SharedValue,
@@ -10,9 +12,7 @@ import {
 import { type Clock, defined } from "@nodeyard/runtime";
 import { z } from "zod";
 import { endpointOf, missing, type ServiceName } from "./catalog.ts";
-import type { Token } from "./keystone.ts";
-import type { Call, Session } from "./session.ts";
-import { chosenMicroversion, rangeSchema } from "./versions.ts";
+import type { Session, Token } from "./session.ts";
 
 /** How to find a cloud's services, from clouds.yaml. */
 export interface ServiceLocation {
@@ -22,39 +22,40 @@ export interface ServiceLocation {
   readonly interfaces: readonly string[];
   /** `<service>_endpoint_override` of clouds.yaml. */
   readonly overrides: Readonly<Partial<Record<ServiceName, string>>>;
-  /** `<service>_default_microversion` of clouds.yaml. */
-  readonly microversions: Readonly<Partial<Record<ServiceName, string>>>;
+  /** `compute_default_microversion` of clouds.yaml. */
+  readonly microversions: { readonly compute?: string | undefined };
 }
 
 /** Options of a call besides method and path. `json` is the body as an object; `body` is sent as it is. */
 export interface ServiceCall
-  extends Pick<Call, "first" | "tryMs">,
+  extends Pick<HttpCall<Token>, "first" | "tryMs">,
     Partial<Pick<HttpRequest, "headers" | "body">> {
   readonly query?: Readonly<Record<string, string>>;
   readonly json?: object;
 }
 
-interface Dialect {
-  /** The endpoint's path must end in this. Catalogs contain it or omit it. */
-  readonly suffix: string;
-  /** Name in `OpenStack-API-Version`, and the newest version that this code supports; null: the service has no microversions. */
-  readonly microversion: { readonly name: string; readonly newest: string } | null;
-}
+/** A call to a service. */
+type Asked = readonly [method: HttpRequest["method"], path: string, signal: AbortSignal, call?: ServiceCall];
 
-const DIALECTS: Readonly<Record<ServiceName, Dialect>> = {
-  // 2.79: flavors inline (2.47), networks "auto" (2.37), servers of cells that are down are listed (2.69).
-  compute: { suffix: "", microversion: { name: "compute", newest: "2.79" } },
-  network: { suffix: "/v2.0", microversion: null },
-  image: { suffix: "/v2", microversion: null },
-  "block-storage": { suffix: "", microversion: null },
-};
+/** What the path of an endpoint must end in. Catalogs contain it or omit it. */
+const SUFFIXES: Readonly<Partial<Record<ServiceName, string>>> = { network: "/v2.0", image: "/v2" };
+/**
+ * The newest microversion of nova that this code supports: flavors inline (2.47), networks "auto" (2.37), servers of cells that are down are
+ * listed (2.69). Of the other services none has what the driver needs.
+ */
+const NEWEST = "2.79";
 
 /** How long the negotiated version is kept, milliseconds. A service may be updated while the launcher runs. */
 const VERSIONS_MS = 3_600_000;
-/** Most pages of a listing, as a bound for a service whose pages never end. */
-const MOST_PAGES = 10_000;
 
 const LINKS = z.array(z.object({ rel: z.string(), href: z.string() }));
+/** `GET /` of a service: its range of microversions; empty strings when it has none. */
+const RANGE = z.object({
+  version: z.object({ version: z.string().default(""), min_version: z.string().default("") }),
+});
+
+/** Negative when the first version is older. "2.9" is older than "2.10". */
+export const compareVersions = new Intl.Collator("en", { numeric: true }).compare;
 
 /**
  * One service of one cloud: finds it in the catalog, negotiates the microversion, and follows the pages of listings. All methods
@@ -80,47 +81,31 @@ export class Service {
     this.#session = session;
     this.#place = place;
     this.#microversion = new SharedValue({
-      clock,
+      ...{ clock, what: `range of microversions of ${name}`, freshMs: VERSIONS_MS, staleMs: VERSIONS_MS },
       load: (signal) => this.#negotiate(signal),
-      what: `range of microversions of ${name}`,
-      freshMs: VERSIONS_MS,
-      staleMs: VERSIONS_MS,
     });
   }
 
-  /** Whether the cloud has the service. An override counts without a look at the catalog. */
+  /** The id of the project: clouds.yaml may have its name, or neither (application credentials). Null for a token without a project. */
+  async project(signal: AbortSignal): Promise<string | null> {
+    return (await this.#session.token(signal)).projectId;
+  }
+
+  /** Whether the cloud has the service. */
   async exists(signal: AbortSignal): Promise<boolean> {
-    if (this.#place.overrides[this.name] !== undefined) return true;
-    const { catalog } = await this.#session.token(signal);
-    return endpointOf(catalog, { ...this.#place, service: this.name }) !== undefined;
+    return this.#endpoint(await this.#session.token(signal)) !== undefined;
   }
 
   /** Sends a call and checks the answer against the schema. Rejects with OddAnswer when it does not fit. */
-  async json<S extends z.ZodType>(
-    schema: S,
-    method: HttpRequest["method"],
-    path: string,
-    signal: AbortSignal,
-    call: ServiceCall = {},
-  ): Promise<z.infer<S>> {
-    return this.#session.json(await this.#call(method, path, signal, call), schema);
+  async json<S extends z.ZodType>(schema: S, ...asked: Asked): Promise<z.infer<S>> {
+    const version = await this.microversion(asked[2]);
+    return this.#session.calls.json(this.#call(asked, version), schema);
   }
 
   /** For answers without a body. */
-  async send(method: HttpRequest["method"], path: string, signal: AbortSignal, call: ServiceCall = {}) {
-    return this.#session.send(await this.#call(method, path, signal, call));
-  }
-
-  /** As `json`; undefined for one of these statuses. Default: 404, the object does not exist. */
-  async maybe<S extends z.ZodType>(
-    schema: S,
-    method: HttpRequest["method"],
-    path: string,
-    signal: AbortSignal,
-    call: ServiceCall = {},
-    statuses: readonly number[] = [404],
-  ): Promise<z.infer<S> | undefined> {
-    return unlessRefused(this.json(schema, method, path, signal, call), ...statuses);
+  async send(...asked: Asked): Promise<void> {
+    const version = await this.microversion(asked[2]);
+    await this.#session.calls.call(this.#call(asked, version), () => {});
   }
 
   /** Deletes an object. An object that does not exist is no error. */
@@ -141,28 +126,18 @@ export class Service {
   ): Promise<readonly z.infer<S>[]> {
     const links = `${kind}_links`;
     const page = z.looseObject({
-      [kind]: z.array(item),
-      [links]: LINKS.optional(),
+      ...{ [kind]: z.array(item), [links]: LINKS.optional() },
       next: z.string().optional(),
     });
-    const all: z.infer<S>[] = [];
-    const seen = new Set<string>();
-    const what = callText({ method: "GET", url: path }, this.name);
-    let query = call.query ?? {};
-    for (let count = 0; count < MOST_PAGES; count++) {
-      const body = await this.json(page, "GET", path, signal, { ...call, query });
-      const items = body[kind] as readonly z.infer<S>[];
-      const further = body[links] as z.infer<typeof LINKS> | undefined;
-      const next = body.next ?? further?.find(({ rel }) => rel === "next")?.href;
-      all.push(...items);
-      if (next === undefined || items.length === 0) return all;
-      // Only the query is used: behind a proxy, links often name a host that clients cannot reach.
-      query = Object.fromEntries(new URL(next, "http://cloud").searchParams);
-      const marker = JSON.stringify(query);
-      if (seen.has(marker)) throw new OddAnswer(`${what}: a page repeats`);
-      seen.add(marker);
-    }
-    throw new OddAnswer(`${what}: more than ${MOST_PAGES} pages`);
+    const pages = await allPages(
+      callText({ method: "GET", url: path }, this.name),
+      (next) => this.json(page, "GET", path, signal, { ...call, ...(next && { query: queryOf(next) }) }),
+      ({ next, [kind]: items, [links]: further }) => {
+        const following = (further as z.infer<typeof LINKS> | undefined)?.find(({ rel }) => rel === "next");
+        return (items as readonly unknown[]).length === 0 ? undefined : (next ?? following?.href);
+      },
+    );
+    return pages.flatMap((body) => body[kind] as readonly z.infer<S>[]);
   }
 
   /** The negotiated version, such as "2.79"; null for the oldest version of the service. */
@@ -172,16 +147,17 @@ export class Service {
 
   /** Asks for the service's range of versions, unless clouds.yaml fixes one. The newest that both sides know is used. */
   async #negotiate(signal: AbortSignal): Promise<string | null> {
-    const { microversion } = DIALECTS[this.name];
-    if (microversion === null) return null;
-    const configured = this.#place.microversions[this.name];
+    if (this.name !== "compute") return null;
+    const configured = this.#place.microversions.compute;
     if (configured !== undefined) return configured;
-    const call = this.#sent("GET", "/version", (token) => `${versionRoot(this.url(token))}/`, signal, {
-      first: true,
-    });
+    // The version document of ".../v2.1/<project>" is at ".../v2.1".
+    const root = (token: Token) => `${this.#url(token).replace(/(\/v\d+(?:\.\d+)?)\/[^/]+$/, "$1")}/`;
+    const call = this.#call(["GET", "/version", signal, { first: true }], null, root);
     try {
-      const { version } = await this.#session.json(call, rangeSchema);
-      return chosenMicroversion(version, microversion.newest);
+      const { version } = await this.#session.calls.json(call, RANGE);
+      if (version.version === "") return null;
+      if (compareVersions(version.min_version, NEWEST) > 0) return version.min_version;
+      return compareVersions(version.version, NEWEST) < 0 ? version.version : NEWEST;
     } catch (error) {
       // A cloud that hides the version document still supports the oldest version.
       if (error instanceof OddAnswer || (error instanceof ApiError && error.status < 500)) return null;
@@ -190,62 +166,50 @@ export class Service {
   }
 
   /** The address of the service, with its version suffix. Throws CloudConfigError when the catalog does not have it. */
-  url(token: Token): string {
-    const override = this.#place.overrides[this.name]?.replace(/\/+$/, "");
-    const wanted = { ...this.#place, service: this.name };
-    const endpoint = override ?? endpointOf(token.catalog, wanted);
-    if (endpoint === undefined) throw missing(token.catalog, wanted);
-    const { suffix } = DIALECTS[this.name];
+  #url(token: Token): string {
+    const endpoint = this.#endpoint(token);
+    if (endpoint === undefined) throw missing(token.catalog, { ...this.#place, service: this.name });
+    const suffix = SUFFIXES[this.name] ?? "";
     return endpoint.endsWith(suffix) ? endpoint : `${endpoint}${suffix}`;
   }
 
-  /** A call with the service's address and version header. */
-  async #call(
-    method: HttpRequest["method"],
-    path: string,
-    signal: AbortSignal,
-    { query, json, headers, ...rest }: ServiceCall,
-  ): Promise<Call> {
-    const version = await this.microversion(signal);
-    const dialect = DIALECTS[this.name].microversion;
-    const words = new URLSearchParams(query).toString();
-    // Without the header a service answers as its oldest version would, which is what null stands for.
-    const spoken = version === null || dialect === null ? "" : `${dialect.name} ${version}`;
-    const url = (token: Token) => `${this.url(token)}${path}${words && `?${words}`}`;
-    return this.#sent(method, path, url, signal, {
-      headers: { ...(spoken && { "openstack-api-version": spoken }), ...headers },
-      ...(json && { body: JSON.stringify(json) }),
-      ...rest,
-    });
+  /** An override counts before the catalog. */
+  #endpoint({ catalog }: Token): string | undefined {
+    const override = this.#place.overrides[this.name]?.replace(/\/+$/, "");
+    return override ?? endpointOf(catalog, { ...this.#place, service: this.name });
   }
 
-  /** The address is made for each try, because a new token has a new catalog. */
-  #sent(
-    method: HttpRequest["method"],
-    path: string,
-    url: (token: Token) => string,
-    signal: AbortSignal,
-    { headers, body, ...rest }: Omit<ServiceCall, "query" | "json">,
-  ): Call {
+  /** A call with the service's version header. The address is made for each try, because a new token has a new catalog. */
+  #call(
+    [method, path, signal, { query, json, headers, body, ...rest } = {}]: Asked,
+    version: string | null,
+    addressOf = (token: Token) => `${this.#url(token)}${path}`,
+  ): HttpCall<Token> {
+    const words = query === undefined ? "" : `?${new URLSearchParams(query)}`;
     return {
       service: this.name,
       operation: `${this.name}.${method}.${resourceOf(path)}`,
       request: (token) => ({
         method,
-        url: url(token),
+        url: addressOf(token) + words,
         headers: {
           accept: "application/json",
-          ...(typeof body === "string" ? { "content-type": "application/json" } : {}),
+          ...(json && { "content-type": "application/json" }),
+          // Without the header a service answers as its oldest version would, which is what null stands for.
+          ...(version !== null && { "openstack-api-version": `compute ${version}` }),
           ...headers,
           "x-auth-token": token.id,
         },
-        ...defined({ body }),
+        ...defined({ body: json ? JSON.stringify(json) : body }),
       }),
-      observe: this.#observe,
-      signal,
-      ...rest,
+      ...{ observe: this.#observe, signal, ...rest },
     };
   }
+}
+
+/** Of the address of a page only the query is used: behind a proxy, links often name a host that clients cannot reach. */
+function queryOf(link: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(new URL(link, "http://cloud").searchParams);
 }
 
 /**
@@ -253,17 +217,8 @@ export class Service {
  * server, `server.action` is an action on it.
  */
 export function resourceOf(path: string): string {
-  const parts = path.split("/").filter((part) => part !== "");
-  const isOne = (at: number) => parts[at + 1] !== undefined && parts[at + 1] !== "detail";
-  return parts
-    .flatMap((part, at) => {
-      if (at % 2 === 1) return part === "detail" ? [part] : [];
-      return isOne(at) ? [part.replace(/s$/, "")] : [part];
-    })
-    .join(".");
-}
-
-/** The version document of ".../v2.1/<project>" is at ".../v2.1". */
-function versionRoot(url: string): string {
-  return url.replace(/(\/v\d+(?:\.\d+)?)\/[^/]+$/, "$1");
+  return path
+    .slice(1)
+    .replace(/s\/(?!detail$)[^/]+/, "")
+    .replaceAll("/", ".");
 }

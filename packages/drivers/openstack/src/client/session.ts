@@ -1,94 +1,94 @@
 import {
-  type FailedTry,
+  ApiError,
+  Session as CloudSession,
+  callText,
   type HttpAnswer,
-  type HttpCall,
-  HttpCalls,
-  NoAnswer,
-  type RateLimiter,
-  RenewedValue,
-  safeRetry,
-  type Wire,
+  keepSecret,
+  messageOf,
+  OddAnswer,
+  pageText,
+  type SessionOptions,
+  type Unsent,
 } from "@nodeyard/driver";
-import type { Clock, Random } from "@nodeyard/runtime";
-import type { z } from "zod";
-import type { Credential } from "./auth.ts";
+import type { Clock } from "@nodeyard/runtime";
+import { z } from "zod";
+import { authBody, type Credential, identityUrl } from "./auth.ts";
+import { type Catalog, catalogSchema } from "./catalog.ts";
 import { faultOf } from "./errors.ts";
-import { logIn, type Token } from "./keystone.ts";
 
-/** A call as a service makes it. The session adds the token, the rate limit and retries. */
-export type Call = HttpCall<Token>;
-
-/** What a session is made of. */
-export interface SessionParts {
-  /** Read again for each login, so that a secret that was changed in the file is used without a restart. */
-  readonly credential: () => Credential;
-  readonly limiter: RateLimiter;
-  readonly send: Wire["send"];
-  readonly clock: Clock;
-  readonly random: Random;
+/** What a login gives. */
+export interface Token {
+  /** Value of the header `x-auth-token`. */
+  readonly id: string;
+  readonly catalog: Catalog;
+  /** Null for a token without a project. */
+  readonly projectId: string | null;
+  /** Wall time of its end, milliseconds; null: not known. */
+  readonly end: number | null;
 }
 
-/** Time limit of a login, milliseconds. */
-const LOGIN_MS = 30_000;
+/** What a session is made of. */
+export interface SessionParts extends Pick<SessionOptions<Token>, "clock" | "random" | "send" | "limiter"> {
+  /** Read again for each login, so that a secret that was changed in the file is used without a restart. */
+  readonly credential: () => Credential;
+  /** Closes what `send` uses. */
+  readonly close?: () => Promise<void>;
+}
 
-/**
- * One credential of one cloud: its token, its connections and its rate limit, shared by every provider that uses it. All requests
- * go through `send`. Rejects with ApiError, NoAnswer, CloudConfigError, or the signal's reason. Logins do not count for the rate limit.
- */
-export class Session {
-  readonly limiter: RateLimiter;
-  readonly #parts: SessionParts;
-  readonly #tokens: RenewedValue<Token>;
-  readonly #calls: HttpCalls<Token>;
-
-  constructor(parts: SessionParts) {
-    const { credential, limiter, send, clock } = parts;
-    this.#parts = parts;
-    this.limiter = limiter;
-    this.#tokens = new RenewedValue({
-      clock,
-      load: async (signal) => logIn(credential(), send, clock, signal),
+/** One credential of one cloud. */
+export class Session extends CloudSession<Token> {
+  constructor({ credential, close = async () => {}, ...parts }: SessionParts) {
+    super({
+      ...{ ...parts, close, fault: faultOf, by: "identity" },
+      signIn: async (ask) => logIn(credential(), ask, parts.clock),
       endOf: ({ end }) => end,
       // Services go on with the token of a call: nova after it has accepted a server, glance while an image is uploaded.
       early: 0.2,
       secretsOf: ({ id }) => [id],
-      loadMs: LOGIN_MS,
-      late: () => new NoAnswer(`identity: POST /v3/auth/tokens got no answer: not within ${LOGIN_MS} ms`),
-    });
-    this.#calls = new HttpCalls({
-      ...{ clock, send, limiter, fault: faultOf },
-      login: (signal) => this.token(signal),
-      refused: (token) => this.#tokens.replace(token),
-      again: (failed) => this.#again(failed),
     });
   }
+}
 
-  /** Sends a request; resolves with any answer below 300. */
-  send(call: Call): Promise<HttpAnswer> {
-    return this.#calls.call(call, (answer) => answer);
+/** The fields of the answer that are read (Identity API v3, "Password authentication with scoped authorization"). Times are ISO 8601. */
+const answerSchema = z.object({
+  token: z.object({
+    issued_at: z.string(),
+    expires_at: z.string(),
+    catalog: catalogSchema.default([]),
+    project: z.object({ id: z.string() }).nullish(),
+  }),
+});
+
+/** Keys of `auth` whose values no message may quote. */
+const SECRETS = ["password", "token", "application_credential_secret"] as const;
+
+/** One login. Rejects with ApiError, NoAnswer, OddAnswer or CloudConfigError. */
+async function logIn(
+  credential: Credential,
+  ask: (request: Unsent) => Promise<HttpAnswer>,
+  clock: Clock,
+): Promise<Token> {
+  for (const key of SECRETS) keepSecret(credential.values[key]);
+  const request: Unsent = {
+    method: "POST",
+    url: `${identityUrl(credential.authUrl)}/auth/tokens`,
+    headers: { "content-type": "application/json", accept: "application/json" },
+    body: JSON.stringify(authBody(credential)),
+  };
+  const what = callText(request, "identity");
+  const answer = await ask(request);
+  if (answer.status >= 400) throw new ApiError(what, answer, faultOf(answer));
+  const id = answer.headers["x-subject-token"];
+  if (id === undefined) {
+    const page = pageText(request, answer);
+    throw new OddAnswer(`${what}: the answer ${answer.status}${page} has no X-Subject-Token`);
   }
-
-  /** As `send`, and checks the answer's body against the schema. Rejects with OddAnswer when it does not fit. */
-  json<S extends z.ZodType>(call: Call, schema: S): Promise<z.infer<S>> {
-    return this.#calls.json(call, schema);
-  }
-
-  /** The present token, or that of a login, which goes on for others when this caller's signal aborts. */
-  async token(signal: AbortSignal): Promise<Token> {
-    signal.throwIfAborted();
-    return this.#tokens.get(signal);
-  }
-
-  close(reason: Error): void {
-    this.#tokens.close(reason);
-  }
-
-  #again(failed: FailedTry): number | null {
-    // A login that failed, or a full queue at the rate limit, is not repeated here: the callers try again.
-    if (failed.request === undefined) return null;
-    const { clock, random } = this.#parts;
-    const { retryMs, overloaded } = safeRetry(failed, clock.now(), random);
-    if (overloaded) this.limiter.refused(retryMs ?? 0);
-    return retryMs;
+  try {
+    const { issued_at, expires_at, catalog, project } = answerSchema.parse(JSON.parse(answer.text)).token;
+    // Computed from the server's own times, because this host's wall clock may be wrong.
+    const end = clock.now() + Date.parse(expires_at) - Date.parse(issued_at);
+    return { id, catalog, projectId: project?.id ?? null, end: Number.isFinite(end) ? end : null };
+  } catch (error) {
+    throw new OddAnswer(`${what}: not the answer of identity v3: ${messageOf(error)}`, { cause: error });
   }
 }

@@ -1,4 +1,4 @@
-import { CloudConfigError, parseCloudFile } from "@nodeyard/driver";
+import { CloudConfigError, isMapping, parseCloudFile, type ReadFile, textIn } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
 
 /** A mapping in such a file. */
@@ -9,54 +9,46 @@ export interface CloudConfigPaths {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly home: string;
-  /** Text of a file; undefined when it does not exist. Throws when it cannot be read. */
-  read(path: string): string | undefined;
+  readonly read: ReadFile;
 }
 
-type CloudFile = "clouds" | "secure" | "clouds-public";
-
-/** Variables that name a file directly. */
-const OVERRIDES: Readonly<Record<CloudFile, string>> = {
+/** The files, with the variables that name one directly. */
+const FILES = {
   clouds: "OS_CLIENT_CONFIG_FILE",
   secure: "OS_CLIENT_SECURE_FILE",
   "clouds-public": "OS_CLIENT_VENDOR_FILE",
-};
-
-/** Paths in the order in which they are tried; the first existing file is used. */
-function candidates(file: CloudFile, { env, cwd, home }: CloudConfigPaths): readonly string[] {
-  const folders = [cwd, `${env.XDG_CONFIG_HOME || `${home}/.config`}/openstack`, "/etc/openstack"];
-  const named = env[OVERRIDES[file]];
-  const paths = folders.flatMap((folder) =>
-    ["yaml", "yml", "json"].map((suffix) => `${folder}/${file}.${suffix}`),
-  );
-  return named === undefined || named === "" ? paths : [named, ...paths];
-}
+} as const;
 
 /**
  * The mapping under `key` ("clouds", "public-clouds"); empty when the file does not exist. Only the first file that exists
  * counts: files of several folders are not merged. Throws CloudConfigError with the path.
  */
 export function readMapping(
-  file: CloudFile,
+  file: keyof typeof FILES,
   key: string,
-  around: CloudConfigPaths,
+  { env, cwd, home, read }: CloudConfigPaths,
 ): { readonly path: string | null; readonly entries: Mapping } {
-  for (const path of candidates(file, around)) {
-    const content = attempt(`${path} cannot be read`, () => around.read(path));
+  const folders = [cwd, `${env.XDG_CONFIG_HOME || `${home}/.config`}/openstack`, "/etc/openstack"];
+  const usual = folders.flatMap((folder) =>
+    ["yaml", "yml", "json"].map((suffix) => `${folder}/${file}.${suffix}`),
+  );
+  for (const path of [env[FILES[file]] ?? "", ...usual]) {
+    const content = path === "" ? undefined : textIn(path, read);
     if (content === undefined) continue;
-    const document: unknown = attempt(`${path} is not valid YAML`, () => parseCloudFile(content));
+    const document = parsed(path, content);
     const entries = isMapping(document) ? document[key] : undefined;
     return { path, entries: isMapping(entries) ? entries : {} };
   }
   return { path: null, entries: {} };
 }
 
-/** Runs `work`; its error becomes a CloudConfigError of one line: YAML errors quote several lines of the file, which may hold secrets. */
-function attempt<T>(what: string, work: () => T): T {
+/** Its errors are of one line: those of YAML quote several lines of the file, which may hold secrets. */
+function parsed(path: string, content: string): unknown {
   try {
-    return work();
+    return parseCloudFile(content);
   } catch (error) {
-    throw new CloudConfigError(`${what}: ${messageOf(error).split("\n", 1)[0]}`, { cause: error });
+    const [why] = messageOf(error).split("\n", 1);
+    throw new CloudConfigError(`${path} is not valid YAML: ${why}`, { cause: error });
   }
 }
 
@@ -70,10 +62,6 @@ export function overlay(base: Mapping, over: Mapping): Mapping {
   return result;
 }
 
-export function isMapping(value: unknown): value is Mapping {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** The text of a scalar; undefined for no value and for lists and mappings. */
 export function text(value: unknown): string | undefined {
   if (typeof value === "string") return value === "" ? undefined : value;
@@ -82,10 +70,8 @@ export function text(value: unknown): string | undefined {
 
 /** A boolean in the ways in which people write it, quoted or not. */
 export function flag(value: unknown, missing: boolean): boolean {
-  if (typeof value === "boolean") return value;
   const word = text(value)?.toLowerCase();
-  if (word === undefined) return missing;
-  return !["false", "no", "off", "0", "none"].includes(word);
+  return word === undefined ? missing : !["false", "no", "off", "0", "none"].includes(word);
 }
 
 /** With underscores instead of dashes in all keys: both spellings are in use, and one file must be able to override another. */

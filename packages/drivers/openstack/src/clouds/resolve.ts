@@ -1,33 +1,6 @@
-import { CloudConfigError } from "@nodeyard/driver";
-import { defined } from "@nodeyard/runtime";
+import { CloudConfigError, isMapping } from "@nodeyard/driver";
 import { type Cloud, compileCloud } from "./cloud.ts";
-import { type CloudConfigPaths, isMapping, type Mapping, overlay, readMapping, text } from "./files.ts";
-
-/** Names of the `OS_*` variables about authentication, as openstackclient documents them. */
-const AUTH = [
-  "auth_url",
-  "username",
-  "user_id",
-  "password",
-  "project_name",
-  "project_id",
-  // Older names of the same.
-  "tenant_name",
-  "tenant_id",
-  "user_domain_name",
-  "user_domain_id",
-  "project_domain_name",
-  "project_domain_id",
-  "domain_name",
-  "domain_id",
-  "default_domain",
-  "token",
-  "application_credential_id",
-  "application_credential_name",
-  "application_credential_secret",
-];
-/** Variables outside of authentication that become keys of the cloud's entry. */
-const TOP = ["auth_type", "region_name", "interface", "cacert", "cert", "key"];
+import { type CloudConfigPaths, type Mapping, overlay, readMapping, text } from "./files.ts";
 
 /** The cloud and region that nodepool.yaml names for a provider. */
 export interface Choice {
@@ -111,16 +84,12 @@ function inRegion(cloudName: string, cloud: Mapping, wanted: string | undefined)
   return { ...overlay(cloud, values), region_name: name };
 }
 
-/** The cloud that `OS_*` variables describe; undefined when they do not. */
+/** The cloud that `OS_*` variables describe, which are keys of an entry; undefined when they do not. */
 function cloudOfEnvironment(env: CloudConfigPaths["env"]): Mapping | undefined {
-  const value = (name: string) => env[`OS_${name.toUpperCase()}`] || undefined;
-  const pick = (names: readonly string[]) =>
-    Object.fromEntries(names.flatMap((name) => (value(name) === undefined ? [] : [[name, value(name)]])));
-  if (value("auth_url") === undefined) return undefined;
-  const [endpointType, insecure] = [value("endpoint_type"), value("insecure")];
-  return {
-    ...defined({ interface: endpointType, insecure }),
-    ...pick(TOP),
-    auth: pick(AUTH),
-  };
+  const keys = Object.entries(env).flatMap(([name, value]) =>
+    // OS_CLOUD chooses an entry. It is no key of one, where it would be a profile.
+    value && name.startsWith("OS_") && name !== "OS_CLOUD" ? [[name.slice(3).toLowerCase(), value]] : [],
+  );
+  const entry: Mapping = Object.fromEntries(keys);
+  return entry.auth_url === undefined ? undefined : entry;
 }

@@ -1,14 +1,8 @@
-import { createReadStream } from "node:fs";
 import { homedir, networkInterfaces } from "node:os";
 import { proxyOf } from "@nodeyard/driver";
-import { wireOf } from "@nodeyard/driver/http";
+import { openFile, wireOf } from "@nodeyard/driver/http";
 import { textIfExists } from "@nodeyard/runtime";
 import { createOpenstackDriver, type OpenstackHost } from "../driver.ts";
-
-/** Connections to one service at once. */
-const CONNECTIONS = 16;
-/** Bytes per read of an upload. */
-const CHUNK = 1 << 20;
 
 /** Files, environment and network of this host. They are read when needed, so that changes take effect. */
 export const thisHost: OpenstackHost = {
@@ -21,8 +15,8 @@ export const thisHost: OpenstackHost = {
     home: homedir(),
     read: textIfExists,
   },
-  connect: (tls) => wireOf(tls, (url) => proxyOf(url, process.env, "requests"), CONNECTIONS),
-  openFile: (path) => createReadStream(path, { highWaterMark: CHUNK }),
+  connect: (tls) => wireOf(tls, (url) => proxyOf(url, process.env, "requests")),
+  openFile,
   // Global unicast addresses are 2000::/3 (RFC 4291, 2.4), so they begin with 2 or 3.
   hasIpv6: () =>
     Object.values(networkInterfaces())

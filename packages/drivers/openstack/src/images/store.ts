@@ -1,40 +1,38 @@
-import {
-  type ImageStore,
-  imageMetadata,
-  imageSteps,
-  type OpenFile,
-  streamed,
-  type UploadOrder,
-} from "@nodeyard/driver";
-import type { Clock } from "@nodeyard/runtime";
-import type { Image, Images } from "../api/image.ts";
+import type { Clock, OpenFile } from "@nodeyard/driver";
+import { type ImageStore, imageMetadata, imageSteps, streamed, type UploadOrder } from "@nodeyard/driver";
+import type { Api, Image } from "../api/index.ts";
 import type { Cloud } from "../clouds/index.ts";
+import type { OpenstackProviderOwn } from "../config.ts";
 
 interface StoreParts {
-  readonly glance: Images;
+  readonly api: Pick<Api, "glance" | "images">;
   readonly cloud: Cloud;
   readonly clock: Clock;
   readonly openFile: OpenFile;
-  /** Time limit of one upload, milliseconds. */
-  readonly uploadMs: number;
+  readonly own: OpenstackProviderOwn;
 }
 
 /** Images in glance, in the format of clouds.yaml (`image_format`). */
-export function glanceStore({ glance, cloud, clock, openFile, uploadMs }: StoreParts): ImageStore {
+export function glanceStore({ api, cloud, clock, openFile, own }: StoreParts): ImageStore {
+  const { glance, images } = api;
+  const uploadMs = own.imageUploadTimeoutMs;
   return imageSteps<Image>({
-    ...{ clock, uploadMs, formats: [cloud.imageFormat] },
+    ...{ clock, uploadMs, stateOf, formats: [cloud.imageFormat] },
     idOf: ({ id }) => id,
     metadataOf: (image) => image,
     find(tag, signal) {
       const { nodepool_build_id = "", nodepool_upload_id = "" } = imageMetadata(tag);
-      return glance.own({ nodepool_build_id, nodepool_upload_id }, signal);
+      return images.own(signal, { nodepool_build_id, nodepool_upload_id });
     },
-    read: (id, signal) => glance.get(id, signal),
-    stateOf,
-    create: async (order, signal) => (await glance.create(imageBody(cloud, order), signal)).id,
-    send: (id, order, _, signal) =>
-      glance.upload(id, streamed(openFile, order), order.size, uploadMs, signal),
-    delete: (id, signal) => glance.delete(id, signal),
+    read: (id, signal) => images.get(id, signal),
+    create: async (order, signal) => (await images.create(imageBody(cloud, order), signal)).id,
+    // Never repeated: a stream cannot be sent again.
+    async send(id, order, _, signal) {
+      const headers = { "content-type": "application/octet-stream", "content-length": String(order.size) };
+      const sent = { headers, body: streamed(openFile, order), tryMs: uploadMs };
+      await glance.send("PUT", `/images/${encodeURIComponent(id)}/file`, signal, sent);
+    },
+    delete: (id, signal) => images.delete(id, signal),
   });
 }
 

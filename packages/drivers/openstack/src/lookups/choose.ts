@@ -1,6 +1,4 @@
-import type { Flavor } from "../api/compute.ts";
-import type { Image } from "../api/image.ts";
-import type { Network } from "../api/network.ts";
+import type { Flavor, Image, Network } from "../api/index.ts";
 import type { OpenstackLabelOwn } from "../config.ts";
 
 /** Each function returns the chosen object, or a text with the reason why there is none. */

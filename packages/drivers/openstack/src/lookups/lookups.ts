@@ -1,66 +1,76 @@
-import { DriverError, type LabelConfig, SharedValue, SharedValues } from "@nodeyard/driver";
-import type { Clock } from "@nodeyard/runtime";
-import type { Compute, Flavor } from "../api/compute.ts";
-import type { Image, Images } from "../api/image.ts";
-import type { Network, Networking } from "../api/network.ts";
+import { type Clock, DriverError, type LabelConfig, SharedValues } from "@nodeyard/driver";
+import { z } from "zod";
+import type { Api, Flavor, Image, Network } from "../api/index.ts";
 import type { OpenstackLabelOwn } from "../config.ts";
 import { chooseFlavor, chooseImage, chooseNetwork } from "./choose.ts";
 
 /**
  * How long facts of the cloud that seldom change are kept, milliseconds. After a refused create they may be outdated: call
- * `forget`. Until STALE_MS an older value is returned while a new one is loaded.
+ * `forget`. Until staleMs an older value is returned while a new one is loaded.
  */
-const FRESH_MS = 60_000;
-const STALE_MS = 240_000;
+const SELDOM = { freshMs: 60_000, staleMs: 240_000 };
+
+const ZONES_PATH = "/os-availability-zone";
+const ZONES = z.object({
+  availabilityZoneInfo: z.array(
+    z.object({ zoneName: z.string(), zoneState: z.object({ available: z.boolean() }) }),
+  ),
+});
 
 /**
  * Ids of the cloud for names of the configuration. Lists are cached and shared by concurrent callers. Methods reject with kind
  * "configuration" for a name that the cloud does not have, and with the client's errors.
  */
 export class Lookups {
-  readonly #clock: Clock;
-  readonly #images: Images;
-  readonly #flavors: SharedValue<readonly Flavor[]>;
-  readonly #zones: SharedValue<readonly string[]>;
-  readonly #networks: SharedValue<readonly Network[]>;
-  readonly #imagesByName: SharedValues<readonly Image[]>;
+  readonly #api: Api;
+  readonly #known: SharedValues<readonly unknown[]>;
 
-  constructor(clock: Clock, apis: { compute: Compute; networking: Networking; images: Images }) {
-    this.#clock = clock;
-    this.#images = apis.images;
-    this.#imagesByName = new SharedValues(clock);
-    this.#flavors = this.#shared("list of flavors", (signal) => apis.compute.flavors(signal));
-    this.#zones = this.#shared("list of zones", (signal) => apis.compute.zones(signal));
-    this.#networks = this.#shared("list of networks", (signal) => apis.networking.networks(signal));
+  constructor(clock: Clock, api: Api) {
+    this.#api = api;
+    this.#known = new SharedValues(clock);
   }
 
-  /** The flavor of a label. Rejects with `configuration` when none fits. */
-  async flavor(label: LabelConfig<OpenstackLabelOwn>, signal: AbortSignal): Promise<Flavor> {
-    return this.#choice(this.#flavors, (all) => chooseFlavor(all, label.own), `label ${label.name}`, signal);
+  /** The flavor of a label's servers. */
+  flavor({ name, own }: LabelConfig<OpenstackLabelOwn>, signal: AbortSignal): Promise<Flavor> {
+    return this.#choice(
+      () => this.flavors(signal),
+      (all) => chooseFlavor(all, own),
+      `label ${name}`,
+    );
   }
 
-  /** A flavor by its id, for servers whose listing does not contain it. */
-  async flavorById(id: string, signal: AbortSignal): Promise<Flavor | undefined> {
-    return (await this.#flavors.get(signal)).find((flavor) => flavor.id === id);
+  /** All flavors that the project may use. */
+  flavors(signal: AbortSignal): Promise<readonly Flavor[]> {
+    return this.#list("list of flavors", signal, (own) => this.#api.flavors.list(own));
   }
 
-  /** Zones that accept servers, sorted. */
+  /** Names of the zones that accept servers. */
   zones(signal: AbortSignal): Promise<readonly string[]> {
-    return this.#zones.get(signal);
+    return this.#list("list of zones", signal, async (own) => {
+      const { availabilityZoneInfo: all } = await this.#api.nova.json(ZONES, "GET", ZONES_PATH, own);
+      return all.flatMap(({ zoneName, zoneState }) => (zoneState.available ? [zoneName] : [])).sort();
+    });
   }
 
+  /** All networks that the project may use, also shared ones of other projects. */
   networks(signal: AbortSignal): Promise<readonly Network[]> {
-    return this.#networks.get(signal);
+    return this.#list("list of networks", signal, async (own) => {
+      const project = await this.#api.neutron.project(own);
+      // An administrator would see all projects.
+      return (await this.#api.networks.list(own)).filter(
+        ({ project_id: owner, shared, "router:external": outer }) =>
+          shared || outer || project === null || owner === undefined || owner === project,
+      );
+    });
   }
 
-  /** Ids of networks by name or id. */
-  async networkIds(names: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
-    return (await this.#chosen(names, signal)).map(({ id }) => id);
-  }
-
-  /** Names of networks by name or id. */
-  async networkNames(names: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
-    return (await this.#chosen(names, signal)).map(({ name }) => name);
+  /** Networks by name or id, in the order of `names`, which is that of the server's interfaces. */
+  async networksNamed(names: readonly string[], signal: AbortSignal): Promise<readonly Network[]> {
+    const named: Network[] = [];
+    const list = () => this.networks(signal);
+    for (const name of names)
+      named.push(await this.#choice(list, (all) => chooseNetwork(all, name), `network ${name}`));
+    return named;
   }
 
   /** The image id of a label's cloud image. Only names are looked up. */
@@ -70,33 +80,25 @@ export class Lookups {
   ): Promise<string> {
     if ("id" in image) return image.id;
     const { name } = image;
-    const how = { load: (own: AbortSignal) => this.#find(name, own), freshMs: FRESH_MS, staleMs: STALE_MS };
-    const found = await this.#imagesByName.get(`images called ${name}`, how, signal);
-    return orMissing(chooseImage(found, name), `cloud image ${name}`).id;
+    const load = (own: AbortSignal) => this.#images(name, own);
+    return orMissing(
+      chooseImage(await this.#list(`images called ${name}`, signal, load), name),
+      `cloud image ${name}`,
+    ).id;
   }
 
   /** Discards what is known, because it may be outdated. */
   forget(): void {
-    for (const shared of this.#all) shared.invalidate();
+    this.#known.invalidate();
   }
 
   /** Ends loads in progress; their callers get an error. */
   close(): void {
-    for (const shared of this.#all) shared.close();
+    this.#known.close();
   }
 
-  get #all() {
-    return [this.#flavors, this.#zones, this.#networks, this.#imagesByName];
-  }
-
-  /** The networks in the order of `names`, which is that of the server's interfaces. */
-  async #chosen(names: readonly string[], signal: AbortSignal): Promise<readonly Network[]> {
-    if (names.length === 0) return [];
-    const choose = (name: string) =>
-      this.#choice(this.#networks, (all) => chooseNetwork(all, name), `network ${name}`, signal);
-    const chosen: Network[] = [];
-    for (const name of names) chosen.push(await choose(name));
-    return chosen;
+  #list<T>(what: string, signal: AbortSignal, load: (signal: AbortSignal) => Promise<readonly T[]>) {
+    return this.#known.get(what, { load, ...SELDOM }, signal) as Promise<readonly T[]>;
   }
 
   /**
@@ -104,31 +106,25 @@ export class Lookups {
    * more, and if it is empty again the fault is the cloud's. Rejects with `configuration` for what another list does not have.
    */
   async #choice<T, C>(
-    list: SharedValue<readonly T[]>,
+    list: () => Promise<readonly T[]>,
     choose: (all: readonly T[]) => C | string,
     place: string,
-    signal: AbortSignal,
   ): Promise<C> {
-    let all = await list.get(signal);
-    if (all.length === 0) {
-      list.invalidate();
-      all = await list.get(signal);
+    for (let tries = 0; tries < 2; tries++) {
+      const all = await list();
+      if (all.length > 0) return orMissing(choose(all), place);
+      this.forget();
     }
-    if (all.length > 0) return orMissing(choose(all), place);
-    list.invalidate();
     throw new DriverError("transient", `${place}: the cloud's list is empty`);
   }
 
   /** Active images of a name, otherwise the image whose id it is. Only texts that can be an id are looked up as one. */
-  async #find(name: string, signal: AbortSignal): Promise<readonly Image[]> {
-    const byName = await this.#images.list({ name, status: "active" }, signal);
+  async #images(name: string, signal: AbortSignal): Promise<readonly Image[]> {
+    const { images } = this.#api;
+    const byName = await images.list(signal, { query: { name, status: "active" } });
     if (byName.length > 0 || !/^[0-9a-f-]{32,36}$/i.test(name)) return byName;
-    const byId = await this.#images.get(name, signal);
+    const byId = await images.get(name, signal);
     return byId === undefined ? [] : [byId];
-  }
-
-  #shared<T>(what: string, load: (signal: AbortSignal) => Promise<T>): SharedValue<T> {
-    return new SharedValue({ clock: this.#clock, load, what, freshMs: FRESH_MS, staleMs: STALE_MS });
   }
 }
 

@@ -1,17 +1,12 @@
-import type { Server } from "../api/compute.ts";
-import type { Network } from "../api/network.ts";
-import type { NetworkHint } from "../clouds/index.ts";
+import type { Network, Server } from "../api/index.ts";
+import type { Cloud, NetworkHint } from "../clouds/index.ts";
 
 /** The facts by which a server's addresses are classified. */
-export interface Reach {
+export interface Reach extends Pick<Cloud, "private" | "forceIpv4"> {
   /** Networks that the project may use, from neutron. */
   readonly networks: readonly Network[];
   /** `networks` of clouds.yaml. A hint wins over neutron. */
   readonly hints: readonly NetworkHint[];
-  /** `private` of clouds.yaml. */
-  readonly private: boolean;
-  /** `force_ipv4` of clouds.yaml: IPv6 addresses are not recorded. */
-  readonly forceIpv4: boolean;
   /** This host has a routable IPv6 address. */
   readonly ipv6: boolean;
 }
@@ -24,14 +19,6 @@ export interface Addresses {
   readonly publicIpv6: string | null;
 }
 
-/** An entry of nova's `addresses`. `floating`: nova's field OS-EXT-IPS:type says that it is a floating IP. */
-interface Address {
-  readonly network: string;
-  readonly addr: string;
-  readonly version: number;
-  readonly floating: boolean;
-}
-
 /**
  * Classifies the addresses of a server (docs/contract/drivers.md, "OpenStack: addresses"). `floatingIp`: one that nova may not show yet.
  */
@@ -41,14 +28,7 @@ export function addressesOf(
   floatingIp: string | null,
 ): Addresses {
   const all = Object.entries(server.addresses).flatMap(([network, list]) =>
-    list.map(
-      (one): Address => ({
-        network,
-        addr: one.addr,
-        version: one.version,
-        floating: one["OS-EXT-IPS:type"] === "floating",
-      }),
-    ),
+    list.map((one) => ({ ...one, network, floating: one["OS-EXT-IPS:type"] === "floating" })),
   );
   const external = (name: string) => isExternal(name, reach);
   const v4 = all.filter(({ version }) => version === 4);
@@ -65,13 +45,9 @@ export function addressesOf(
   const byDefault = reach.hints.find((hint) => hint.defaultInterface)?.name;
   const named = all.find(({ network, version }) => network === byDefault && version === 4)?.addr;
   const first = named ?? (reach.private ? privateIpv4 : null) ?? (reach.ipv6 ? publicIpv6 : null);
-  return {
-    // Without a public address the private one is the only choice.
-    interfaceIp: first ?? publicIpv4 ?? privateIpv4 ?? publicIpv6,
-    publicIpv4,
-    privateIpv4,
-    publicIpv6,
-  };
+  // Without a public address the private one is the only choice.
+  const interfaceIp = first ?? publicIpv4 ?? privateIpv4 ?? publicIpv6;
+  return { interfaceIp, publicIpv4, privateIpv4, publicIpv6 };
 }
 
 /** Whether the server is not reachable from outside and a floating IP would change that. */
@@ -89,8 +65,7 @@ export function wantsFloatingIp(server: Pick<Server, "addresses">, reach: Reach)
 export function poolOfFloatingIps(reach: Reach): string | undefined {
   const external = reach.networks.filter((network) => network["router:external"]);
   const { hints } = reach;
-  const hinted = (hints.find(({ natSource }) => natSource) ?? hints.find((one) => one.external === true))
-    ?.name;
+  const hinted = (hints.find(({ natSource }) => natSource) ?? hints.find((one) => one.external))?.name;
   return (external.find(({ name, id }) => name === hinted || id === hinted) ?? external[0])?.id;
 }
 

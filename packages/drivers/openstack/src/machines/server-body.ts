@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import {
   type CreateOrder,
   filledTemplates,
@@ -6,7 +5,6 @@ import {
   type Log,
   machineMetadata,
 } from "@nodeyard/driver";
-import { defined } from "@nodeyard/runtime";
 import { compareVersions } from "../client/index.ts";
 import type { OpenstackLabelOwn, OpenstackPoolOwn } from "../config.ts";
 
@@ -30,24 +28,22 @@ const AUTO_NETWORKS = "2.37";
 export function serverBody(order: CreateOrder, resolved: Resolved, log: Pick<Log, "warn">): object {
   const label = order.label as LabelConfig<OpenstackLabelOwn>;
   const { securityGroups } = order.pool.own as OpenstackPoolOwn;
-  const { own } = label;
-  const { networkIds, microversion, imageId } = resolved;
-  const auto = microversion !== null && compareVersions(microversion, AUTO_NETWORKS) >= 0;
+  const { keyName, configDrive, userData, volumeSize } = label.own;
+  const { flavorId, networkIds, microversion, imageId } = resolved;
   // "auto": nova takes the project's network, or has one made (Compute API, "Create Server", `networks`).
-  const networks = networkIds.length > 0 ? networkIds.map((uuid) => ({ uuid })) : auto ? "auto" : undefined;
+  const isAuto = microversion !== null && compareVersions(microversion, AUTO_NETWORKS) >= 0;
+  const networks = networkIds.length > 0 ? networkIds.map((uuid) => ({ uuid })) : "auto";
   return {
     name: order.hostname,
-    flavorRef: resolved.flavorId,
-    ...(own.volumeSize === null ? { imageRef: imageId } : bootVolume(imageId, own.volumeSize)),
-    min_count: 1,
-    max_count: 1,
-    metadata: metadataOf(order, label, log),
-    ...(order.az === null ? {} : { availability_zone: order.az }),
-    ...(own.keyName === null ? {} : { key_name: own.keyName }),
-    ...(own.configDrive === null ? {} : { config_drive: own.configDrive }),
-    ...(securityGroups.length === 0 ? {} : { security_groups: securityGroups.map((name) => ({ name })) }),
-    ...(own.userData === null ? {} : { user_data: Buffer.from(own.userData).toString("base64") }),
-    ...defined({ networks }),
+    flavorRef: flavorId,
+    ...(volumeSize === null ? { imageRef: imageId } : bootVolume(imageId, volumeSize)),
+    ...{ min_count: 1, max_count: 1, metadata: metadataOf(order, label, log) },
+    ...(order.az !== null && { availability_zone: order.az }),
+    ...(keyName !== null && { key_name: keyName }),
+    ...(configDrive !== null && { config_drive: configDrive }),
+    ...(securityGroups.length > 0 && { security_groups: securityGroups.map((name) => ({ name })) }),
+    ...(userData !== null && { user_data: Buffer.from(userData).toString("base64") }),
+    ...((networkIds.length > 0 || isAuto) && { networks }),
   };
 }
 
@@ -55,25 +51,21 @@ export function serverBody(order: CreateOrder, resolved: Resolved, log: Pick<Log
  * The disk of a server that boots from a new volume (Compute API, "Create server", block_device_mapping_v2). nova deletes it with
  * the server.
  */
-function bootVolume(imageId: string, size: number): object {
+function bootVolume(uuid: string, size: number): object {
   const volume = {
-    boot_index: "0",
-    source_type: "image",
-    uuid: imageId,
-    destination_type: "volume",
-    volume_size: String(size),
-    delete_on_termination: true,
+    ...{ boot_index: "0", source_type: "image", uuid, destination_type: "volume" },
+    ...{ volume_size: String(size), delete_on_termination: true },
   };
   return { imageRef: "", block_device_mapping_v2: [volume] };
 }
 
 /** The tag comes last, so that no property of a user can overwrite it and make a server look like another node's. */
 function metadataOf(order: CreateOrder, label: LabelConfig<OpenstackLabelOwn>, log: Pick<Log, "warn">) {
-  const { own } = label;
+  const { name, image, own } = label;
   const omit = (property: string, why: string) =>
-    log.warn({ label: order.label.name, property, why }, "a property is left out");
+    log.warn({ label: name, property, why }, "a property is left out");
   return {
-    groups: [order.tag.provider, label.image?.name ?? "", label.name].join(","),
+    groups: [order.tag.provider, image?.name ?? "", name].join(","),
     ...own.instanceProperties,
     ...filledTemplates(own.dynamicProperties, order.request, omit),
     ...machineMetadata(order.tag),

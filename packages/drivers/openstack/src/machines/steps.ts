@@ -6,12 +6,15 @@ import {
   type Machine,
   type MachineWork,
   type MakeCall,
+  noImage,
   type Tag,
   wasRefused,
 } from "@nodeyard/driver";
-import type { Server } from "../api/compute.ts";
+import type { Server } from "../api/index.ts";
 import type { OpenstackLabelOwn, OpenstackPoolOwn } from "../config.ts";
+import type { Parts } from "../parts.ts";
 import {
+  type Addresses,
   addressesOf,
   natDestinationOf,
   networksFor,
@@ -19,7 +22,6 @@ import {
   type Reach,
   wantsFloatingIp,
 } from "./addresses.ts";
-import type { Parts } from "./parts.ts";
 import { serverBody } from "./server-body.ts";
 import { createCall, idOf } from "./servers.ts";
 
@@ -59,25 +61,25 @@ function mayHaveFloatingIp({ config }: Parts, tag: Tag): boolean {
 
 /** The facts by which addresses are classified. */
 export async function reachOf(
-  parts: Pick<Parts, "cloud" | "ipv6" | "lookups">,
+  { cloud, ipv6, lookups }: Pick<Parts, "cloud" | "ipv6" | "lookups">,
   signal: AbortSignal,
 ): Promise<Reach> {
-  const { cloud, ipv6, lookups } = parts;
-  const { networks: hints, forceIpv4 } = cloud;
-  return { networks: await lookups.networks(signal), hints, private: cloud.private, forceIpv4, ipv6 };
+  const { networks: hints, private: isPrivate, forceIpv4 } = cloud;
+  return { networks: await lookups.networks(signal), hints, private: isPrivate, forceIpv4, ipv6 };
 }
 
 /** The call that creates the server. It rejects with a transient error when cached ids may be out of date: the next attempt looks them up. */
 async function serverCall(parts: Parts, order: CreateOrder, signal: AbortSignal): Promise<MakeCall> {
-  const { lookups, nova, log } = parts;
+  const { lookups, api, log } = parts;
   const label = order.label as LabelConfig<OpenstackLabelOwn>;
-  const [flavor, imageId, networkIds, microversion] = await Promise.all([
+  const [{ id: flavorId }, imageId, networks, microversion] = await Promise.all([
     lookups.flavor(label, signal),
     imageOf(parts, order, label, signal),
-    lookups.networkIds(networksFor(label.own.networks, parts.cloud.networks), signal),
-    nova.microversion(signal),
+    lookups.networksNamed(networksFor(label.own.networks, parts.cloud.networks), signal),
+    api.nova.microversion(signal),
   ]);
-  const body = serverBody(order, { flavorId: flavor.id, imageId, networkIds, microversion }, log);
+  const networkIds = networks.map(({ id }) => id);
+  const body = serverBody(order, { flavorId, imageId, networkIds, microversion }, log);
   const create = createCall(parts, order.tag, body);
   return async (until) => {
     try {
@@ -95,30 +97,23 @@ async function serverCall(parts: Parts, order: CreateOrder, signal: AbortSignal)
 
 /** The id of the image to boot: an uploaded one, else the cloud's. */
 async function imageOf(
-  parts: Parts,
-  order: CreateOrder,
+  { lookups }: Parts,
+  { imageExternalId }: CreateOrder,
   label: LabelConfig<OpenstackLabelOwn>,
   signal: AbortSignal,
 ): Promise<string> {
-  const uploaded = idOf(order.imageExternalId);
+  const uploaded = idOf(imageExternalId);
   if (uploaded !== undefined) return uploaded;
   const { cloudImage } = label.own;
-  if (cloudImage !== null) return parts.lookups.cloudImage(cloudImage, signal);
-  throw new DriverError(
-    "configuration",
-    `label ${label.name} has no image here: no upload of ${label.image?.name ?? "any image"} is ready`,
-  );
+  if (cloudImage === null) throw noImage(label);
+  return lookups.cloudImage(cloudImage, signal);
 }
 
 /** Facts of a server for the node's record (docs/contract/records.md, "Node"). */
-function describeMachine(parts: Parts, server: Server, addresses: ReturnType<typeof addressesOf>): Machine {
-  const { cloud, config } = parts;
+function describeMachine({ cloud, config }: Parts, server: Server, addresses: Addresses): Machine {
   return {
-    externalId: server.id,
+    ...{ externalId: server.id, hostname: server.name, cloud: cloud.name, region: config.own.region },
     ...addresses,
-    hostname: server.name,
-    cloud: cloud.name,
-    region: config.own.region,
     az: server["OS-EXT-AZ:availability_zone"] ?? null,
     hostId: server.hostId ?? null,
   };

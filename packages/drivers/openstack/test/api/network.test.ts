@@ -1,18 +1,19 @@
 import { type HttpAnswer, type HttpRequest, RateLimiter } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { Networking } from "../../src/api/network.ts";
+import { apiOf } from "../../src/api/index.ts";
 import { Service, Session } from "../../src/client/index.ts";
+import { Lookups } from "../../src/lookups/lookups.ts";
 
 const { signal } = new AbortController();
 
 /** A neutron that gives these answers by the path and query they are asked for with. */
-function neutron(answers: Readonly<Record<string, object>>): Networking {
+function neutron(answers: Readonly<Record<string, object>>) {
   const clock = new VirtualClock();
   const send = async ({ url }: HttpRequest): Promise<HttpAnswer> => {
     if (url.endsWith("/auth/tokens")) {
       const life = { issued_at: "2026-01-01T00:00:00Z", expires_at: "2026-01-01T01:00:00Z" };
-      const text = JSON.stringify({ token: { ...life, catalog: [] } });
+      const text = JSON.stringify({ token: { ...life, catalog: [], project: { id: "ours" } } });
       return { status: 201, headers: { "x-subject-token": "t" }, text };
     }
     const answer = answers[url.replace("http://neutron/v2.0", "")];
@@ -24,7 +25,8 @@ function neutron(answers: Readonly<Record<string, object>>): Networking {
   const session = new Session({ credential, limiter, send, clock, random: seededRandom(1) });
   const overrides = { network: "http://neutron" };
   const place = { region: null, interfaces: ["public"], overrides, microversions: {} };
-  return new Networking(new Service("network", session, place, clock), async () => "ours");
+  const api = apiOf((name) => new Service(name, session, place, clock));
+  return { ports: api.ports, lookups: new Lookups(clock, api) };
 }
 
 const port = (id: string) => ({ id, status: "DOWN", network_id: "n" });
@@ -41,7 +43,7 @@ test("a list that neutron cuts into pages is read to its end", async () => {
       ports_links: [{ rel: "previous", href: "http://inside/v2.0/ports?marker=3&page_reverse=True" }],
     },
   });
-  expect((await cloud.ports(signal)).map(({ id }) => id)).toEqual(["1", "2", "3"]);
+  expect((await cloud.ports.own(signal)).map(({ id }) => id)).toEqual(["1", "2", "3"]);
 });
 
 test("an administrator is not offered the networks of other projects", async () => {
@@ -52,6 +54,6 @@ test("an administrator is not offered the networks of other projects", async () 
     { id: "4", name: "public", project_id: "theirs", "router:external": true },
     { id: "5", name: "old" },
   ];
-  const seen = await neutron({ "/networks": { networks } }).networks(signal);
+  const seen = await neutron({ "/networks": { networks } }).lookups.networks(signal);
   expect(seen.map(({ id }) => id)).toEqual(["1", "3", "4", "5"]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { serverSchema } from "../../src/api/compute.ts";
+import { serverSchema } from "../../src/api/kinds.ts";
 import {
   addressesOf,
   natDestinationOf,

@@ -10,8 +10,9 @@ import {
 } from "@nodeyard/driver";
 import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { type Compute, type Server, serverList, serverSchema } from "../../src/api/compute.ts";
-import { createCall, serversOf } from "../../src/machines/servers.ts";
+import type { Api, Server } from "../../src/api/index.ts";
+import { serverSchema } from "../../src/api/kinds.ts";
+import { createCall, serverList, serversOf } from "../../src/machines/servers.ts";
 import { serverWork } from "../../src/machines/steps.ts";
 
 const tag: Tag = { installation: "i", provider: "p", pool: "main", nodeId: "0000000001" };
@@ -44,31 +45,31 @@ function nova(beside = 0) {
     list: async () => [...others, ...(state.server !== undefined && state.listed ? [state.server] : [])],
     onFailure: () => {},
   });
-  const compute = {
-    create: () => answer.promise,
-    resetState: async (id: string) => {
-      state.orders.push(`reset ${id}`);
-      state.onReset();
-    },
+  const servers = {
+    create: async () => ({ id: await answer.promise }),
     delete: async (id: string) => {
       state.orders.push(`delete ${id}`);
       state.onDelete();
     },
-    server: async () => {
+    get: async () => {
       state.looks++;
       if (state.fault instanceof Error) throw state.fault;
       return state.server && { ...state.server, ...(state.fault && { fault: state.fault }) };
     },
-  } as unknown as Compute;
+  };
+  const send = async (_method: string, path: string) => {
+    state.orders.push(path.replace(/^\/servers\/(.*)\/action$/, "reset $1"));
+    state.onReset();
+  };
+  const api = { servers, nova: { send } } as unknown as Api;
   const evidence = memoryEvidence();
   const closed = new AbortController().signal;
-  const servers = serversOf({ nova: compute, watch, clock, evidence, closed });
   return {
     clock,
     state,
-    servers,
+    servers: serversOf({ api, watch, clock, evidence, closed }),
     evidence,
-    compute,
+    api,
     answer: (id: string) => {
       answer.resolve(id);
       answer = Promise.withResolvers();
@@ -201,9 +202,9 @@ test("a fault that the listing does not tell is asked for; without an answer the
 });
 
 test("a search for a server whose create was aborted waits for nova's answer, and finds it", async () => {
-  const { state, servers, answer, evidence, compute } = nova();
+  const { state, servers, answer, evidence, api } = nova();
   const controller = new AbortController();
-  const create = servers.create(tag, createCall({ nova: compute, evidence }, tag, {}), controller.signal);
+  const create = servers.create(tag, createCall({ api, evidence }, tag, {}), controller.signal);
   controller.abort(new Error("never mind"));
   await expect(create).rejects.toThrow("never mind");
   let found: Server | undefined | "nothing yet" = "nothing yet";

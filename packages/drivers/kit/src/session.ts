@@ -1,0 +1,86 @@
+import { type Clock, defined, type Random } from "@nodeyard/runtime";
+import { callText, lost, NoAnswer } from "./faults.ts";
+import { HttpCalls, type HttpCallsOptions, safely } from "./http-calls.ts";
+import { RateLimiter } from "./limits/rate-limiter.ts";
+import { RenewedValue, type RenewedValueOptions } from "./limits/renewed-value.ts";
+import type { Account } from "./limits/shared-accounts.ts";
+import type { HttpAnswer, Unsent, Wire } from "./wire.ts";
+
+/** How a cloud is signed in to and called. */
+export interface SessionOptions<Token>
+  extends Pick<RenewedValueOptions<Token>, "endOf" | "early" | "secretsOf">,
+    Pick<HttpCallsOptions<Token>, "fault"> {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly send: Wire["send"];
+  /** What is signed in to, for messages: "identity". */
+  readonly by: string;
+  /** Signs in anew, without retries: the calls that wait for it have their own. `ask` rejects with NoAnswer. */
+  readonly signIn: (ask: (request: Unsent) => Promise<HttpAnswer>) => Promise<Token>;
+  /** Which calls are repeated, and when. Default: `safely`. */
+  readonly again?: (limiter: RateLimiter) => HttpCallsOptions<Token>["again"];
+  readonly limiter?: RateLimiter;
+  /** Closes the connections. */
+  readonly close: () => Promise<void>;
+}
+
+/** Time limit of a sign-in, milliseconds. */
+const SIGN_IN_MS = 30_000;
+
+/**
+ * One credential of one cloud: its token, its connections and its rate limit, shared by every provider that uses it. Calls reject with
+ * ApiError, NoAnswer, OddAnswer, the errors of the sign-in, or the signal's reason. Sign-ins do not count for the rate limit.
+ */
+export class Session<Token> implements Account {
+  readonly limiter: RateLimiter;
+  readonly calls: HttpCalls<Token>;
+  readonly #options: SessionOptions<Token>;
+  readonly #tokens: RenewedValue<Token>;
+
+  constructor(options: SessionOptions<Token>) {
+    const { clock, send, by, signIn, endOf, early, secretsOf } = options;
+    this.#options = options;
+    this.#tokens = new RenewedValue({
+      ...{ clock, endOf, loadMs: SIGN_IN_MS },
+      ...defined({ early, secretsOf }),
+      load: (signal) =>
+        signIn(async (request) => {
+          try {
+            return await send({ ...request, signal });
+          } catch (error) {
+            throw signal.aborted ? signal.reason : lost(callText(request, by), error);
+          }
+        }),
+      late: () => new NoAnswer(`${by} got no answer: not within ${SIGN_IN_MS} ms`),
+    });
+    // `SharedAccounts` sets the interval right after this, and again whenever a provider comes or goes.
+    this.limiter = options.limiter ?? new RateLimiter({ clock, intervalMs: 0 });
+    this.calls = this.callsAt(this.limiter);
+  }
+
+  /** Calls that the cloud counts apart, with a rate limit of their own. */
+  callsAt(limiter: RateLimiter): HttpCalls<Token> {
+    const { clock, random, send, fault, again = (at) => safely(clock, random, at) } = this.#options;
+    return new HttpCalls<Token>({
+      ...{ clock, send, limiter, again: again(limiter) },
+      ...defined({ fault }),
+      login: (signal) => this.token(signal),
+      refused: (token) => this.#tokens.replace(token),
+    });
+  }
+
+  /** The present token, or that of a sign-in, which goes on for others when this caller's signal aborts. */
+  async token(signal: AbortSignal): Promise<Token> {
+    signal.throwIfAborted();
+    return this.#tokens.get(signal);
+  }
+
+  limit(intervalMs: number): void {
+    this.limiter.configure(intervalMs);
+  }
+
+  async close(): Promise<void> {
+    this.#tokens.close(new NoAnswer("the credential is not used any more"));
+    await this.#options.close();
+  }
+}
