@@ -3,6 +3,7 @@ import { awsConfig } from "@nodeyard/driver-aws";
 import { azureConfig } from "@nodeyard/driver-azure";
 import { fakeConfig } from "@nodeyard/driver-fake";
 import { gceConfig } from "@nodeyard/driver-gce";
+import { ibmvpcConfig } from "@nodeyard/driver-ibmvpc";
 import { kubernetesConfig, openshiftConfig, openshiftpodsConfig } from "@nodeyard/driver-kubernetes";
 import { lxdConfig } from "@nodeyard/driver-lxd";
 import { metastaticDriver } from "@nodeyard/driver-metastatic";
@@ -10,7 +11,6 @@ import { openstackConfig } from "@nodeyard/driver-openstack";
 import { qemuConfig } from "@nodeyard/driver-qemu";
 import { sliverConfig } from "@nodeyard/driver-sliver";
 import { staticConfig } from "@nodeyard/driver-static";
-import { uninstalledDrivers } from "@nodeyard/process";
 import { jsonSchema } from "./json-schema.ts";
 import { referencePage, sections } from "./reference.ts";
 
@@ -19,6 +19,7 @@ const drivers: readonly (readonly [string, DriverConfig])[] = [
   ["azure", azureConfig as DriverConfig],
   ["fake", fakeConfig as DriverConfig],
   ["gce", gceConfig as DriverConfig],
+  ["ibmvpc", ibmvpcConfig as DriverConfig],
   ["kubernetes", kubernetesConfig as DriverConfig],
   ["lxd", lxdConfig as DriverConfig],
   ["metastatic", metastaticDriver.config as DriverConfig],
@@ -40,11 +41,7 @@ export function configurationSections() {
   return sections(drivers);
 }
 
-/**
- * `docs/reference/nodepool.schema.json`, for editors. Drivers of Nodepool without a package are part of it, as they are of what
- * `config-validate` knows: a file that is still shared with Python launchers is checked whole.
- */
-export async function configurationSchema(): Promise<string> {
-  const uninstalled = Object.entries(await uninstalledDrivers());
-  return `${JSON.stringify(jsonSchema([...drivers, ...uninstalled]), null, 2)}\n`;
+/** `docs/reference/nodepool.schema.json`, for editors. */
+export function configurationSchema(): string {
+  return `${JSON.stringify(jsonSchema(drivers), null, 2)}\n`;
 }

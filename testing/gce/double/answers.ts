@@ -1,17 +1,4 @@
-/** A request as it arrives. */
-export interface Arrived {
-  readonly method: string;
-  readonly url: string;
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
-}
-
-export interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly text: string;
-}
+import type { Answer } from "../../double-server.ts";
 
 /** Of a proxy on the way. */
 export const PAGE: Answer = {

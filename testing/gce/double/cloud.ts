@@ -1,5 +1,6 @@
 import { type Clock, sleep } from "@nodeyard/runtime";
-import { type Answer, type Arrived, errorInfo, json, missing, PAGE, Refusal } from "./answers.ts";
+import { type Answer, type Arrived, Dropped } from "../../double-server.ts";
+import { errorInfo, json, missing, PAGE, Refusal } from "./answers.ts";
 import { Compute } from "./compute.ts";
 import { Discovery, type Named } from "./discovery.ts";
 import { DEFAULTS, type GceFault, type GceSettings } from "./settings.ts";
@@ -16,9 +17,6 @@ export interface GceCall {
   /** 0: there was no answer. */
   readonly status: number;
 }
-
-/** The connection ends without an answer. */
-export class Dropped extends Error {}
 
 /** One for all: to compile its schemas takes longer than most tests. */
 const DISCOVERY = new Discovery();

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { type Answer, type Arrived, json, page, Refusal } from "./answers.ts";
+import type { Answer, Arrived } from "../../double-server.ts";
+import { json, page, Refusal } from "./answers.ts";
 import type { Named } from "./discovery.ts";
 
 interface StoredObject {

@@ -19,6 +19,8 @@ export interface ImageWork<I> {
   /** Milliseconds for sending a file, and for the cloud's work on it afterwards. */
   readonly uploadMs: number;
   readonly idOf: (image: I) => string;
+  /** The form in which records keep an image that is ready. Default: `idOf`. */
+  readonly externalIdOf?: (image: I) => ExternalId;
   /** The metadata of an image, which hold its tag. */
   readonly metadataOf: (image: I) => Readonly<Record<string, unknown>>;
   /** Images that may carry the tag, in any state; the kit compares all of it, as clouds search by a part or ignore a filter. */
@@ -44,14 +46,16 @@ export interface ImageWork<I> {
   ): AsyncIterable<number> | Promise<void>;
   /** One that is gone is no error. */
   delete(id: string, signal: AbortSignal): Promise<void>;
+  /** Deletes what an upload needed besides its image, such as the file in a bucket: when the image is ready, and with it. Nothing there is no error. */
+  clean?(tag: ImageTag, signal: AbortSignal): Promise<void>;
 }
 
 /**
- * The store of a cloud whose images carry metadata. Steps of an upload: find, image, upload (a checkpoint at each of its yields), wait. An
+ * The store of a cloud whose images carry metadata. Steps of an upload: find, image, upload (a checkpoint at each of its yields), wait, clean. An
  * image of an earlier attempt is kept when it is whole, continued when it is open, and else deleted: a tag must not have two images.
  */
 export function imageSteps<I>(work: ImageWork<I>): ImageStore {
-  const { clock, formats, uploadMs, idOf } = work;
+  const { clock, formats, uploadMs, idOf, externalIdOf = idOf } = work;
 
   const own = async (tag: ImageTag, signal: AbortSignal) =>
     (await work.find(tag, signal)).filter((image) => {
@@ -82,18 +86,24 @@ export function imageSteps<I>(work: ImageWork<I>): ImageStore {
         for await (const pieces of sending)
           yield { step: "upload", deadlineMs: uploadMs, ...saving({ id, pieces }) };
     }
+    let image = kept;
     if (state !== "ready") {
       yield { step: "wait", deadlineMs: uploadMs, ...saving(id) };
-      await ready(id, order, signal);
+      image = await ready(id, order, signal);
     } else order.progress(order.size);
-    return id;
+    const final = externalIdOf(image!);
+    if (work.clean) {
+      yield { step: "clean", deadlineMs: CALL_MS, ...saving(final) };
+      await work.clean(order.tag, signal);
+    }
+    return final;
   }
 
-  async function ready(id: string, order: UploadOrder, signal: AbortSignal): Promise<void> {
+  async function ready(id: string, order: UploadOrder, signal: AbortSignal): Promise<I> {
     for (;;) {
       const image = await work.read(id, signal);
       const state = image === undefined ? "is gone" : work.stateOf(image, order, true);
-      if (state === "ready") return;
+      if (state === "ready") return image!;
       if (state !== "busy") {
         await work.delete(id, signal);
         throw new DriverError("transient", `image ${id} ${state}`);
@@ -108,6 +118,10 @@ export function imageSteps<I>(work: ImageWork<I>): ImageStore {
     for (const image of await own(tag, signal)) {
       yield { step: "delete", deadlineMs: CALL_MS };
       await work.delete(idOf(image), signal);
+    }
+    if (work.clean) {
+      yield { step: "clean", deadlineMs: CALL_MS };
+      await work.clean(tag, signal);
     }
   }
 

@@ -2,7 +2,7 @@ import type { LabelConfig, ProviderConfig } from "./config/compiled.ts";
 import type { CreateOrder, Machine, Provider } from "./contract.ts";
 import { DriverError } from "./errors.ts";
 import { idText } from "./leaks.ts";
-import type { NodeMachines } from "./node-machines.ts";
+import type { MakeCall, NodeMachines } from "./node-machines.ts";
 import type { Step, StepContext } from "./run-steps.ts";
 import type { ExternalId, Tag } from "./tags.ts";
 
@@ -31,9 +31,6 @@ export function noImage({ name, image }: LabelConfig): DriverError {
   const why = `no upload of ${image?.name ?? "any image"} is ready`;
   return new DriverError("configuration", `label ${name} has no image here: ${why}`);
 }
-
-/** A call that makes a machine, and resolves to its id. One that is repeated after a lost answer makes no second machine. */
-export type MakeCall = (signal: AbortSignal) => Promise<string>;
 
 /** What a cloud says beyond its machines, for the steps of a launch and of a removal. `Part`: what it makes before a machine. */
 export interface MachineWork<T, Part> {

@@ -1,4 +1,4 @@
-import { abortable, type Clock, deadline } from "@nodeyard/runtime";
+import { abortable, type Clock, deadline, sleep } from "@nodeyard/runtime";
 import { DriverError, LostMetadata } from "./errors.ts";
 import type { ListWatch } from "./limits/list-watch.ts";
 import { type ExternalId, isOlder, type Metadata, sameNode, type Tag, tagKey, tagOf } from "./tags.ts";
@@ -7,6 +7,14 @@ import { type ExternalId, isOlder, type Metadata, sameNode, type Tag, tagKey, ta
 const MOST_KNOWN = 10_000;
 /** A machine that still runs this long after its deletion was requested has not heard of it, milliseconds. */
 const UNHEARD_MS = 10_000;
+/** Pause between two looks for a machine that is there and that no list shows yet, milliseconds. */
+const LOOK_MS = 2_000;
+
+/**
+ * A call that makes a machine, and resolves to its id. One that is repeated after a lost answer makes no second machine; undefined: there is
+ * one already, which lists will show.
+ */
+export type MakeCall = (signal: AbortSignal) => Promise<string | undefined>;
 
 /** How the machines of a cloud's nodes are listed, read, judged and deleted. */
 export interface NodeMachinesOptions<T> {
@@ -114,14 +122,14 @@ export class NodeMachines<T> {
    * Makes a machine by `make`, and resolves to its id. The call goes on when the caller gives up, because the cloud would make the machine
    * anyway; the next `existing` waits for its end.
    */
-  create(tag: Tag, make: (signal: AbortSignal) => Promise<string>, signal: AbortSignal): Promise<string> {
+  create(tag: Tag, make: MakeCall, signal: AbortSignal): Promise<string> {
     signal.throwIfAborted();
     const { clock, createMs, closed } = this.cloud;
     this.#remember(tag, this.#known.get(tagKey(tag)) ?? null);
     // Not "timeout": the machine, and so its image, has not been heard of at all.
     const late = () => new DriverError("transient", `node ${tag.nodeId}: no answer within ${createMs} ms`);
     const limit = deadline(clock, createMs, late, closed);
-    const creating = make(limit.signal).then((id) => {
+    const creating = this.#made(tag, make, limit.signal).then((id) => {
       this.#remember(tag, id);
       return id;
     });
@@ -181,6 +189,17 @@ export class NodeMachines<T> {
       );
       if (end === "gone") return;
       await this.delete(id, signal);
+    }
+  }
+
+  async #made(tag: Tag, make: MakeCall, signal: AbortSignal): Promise<string> {
+    const { clock, watch, idOf } = this.cloud;
+    const id = await make(signal);
+    if (id !== undefined) return id;
+    for (;;) {
+      const found = this.#pick(await watch.all(signal, true), tag, undefined);
+      if (found !== undefined) return idOf(found);
+      await sleep(clock, LOOK_MS, signal);
     }
   }
 

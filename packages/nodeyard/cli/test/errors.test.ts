@@ -190,9 +190,7 @@ describe("config-validate", () => {
   test("what it comes to, for programs: providers without a driver, and the labels that go with them", async () => {
     site.write(`${fakeConfig().replace("labels:\n", "labels:\n  - {name: cloudy, min-ready: 0}\n")}
   - name: ec2
-    driver: ibmvpc
-    vpc: v
-    region: r
+    driver: example
     pools: [{name: p, max-servers: 2, labels: [{name: cloudy, profile: x}, {name: large, profile: x}]}]
 `);
     const { code, out } = await validate("--json");
@@ -204,7 +202,7 @@ describe("config-validate", () => {
       warnings: 1,
       providers: [
         { driver: "fake", installed: true, labels: expect.arrayContaining(["large"]) },
-        { name: "ec2", driver: "ibmvpc", installed: false, labels: ["cloudy", "large"] },
+        { name: "ec2", driver: "example", installed: false, labels: ["cloudy", "large"] },
       ],
       lost_labels: ["cloudy"],
       findings: [{ severity: "warning", source: "machine", path: expect.stringContaining('"ec2": driver') }],
@@ -213,13 +211,13 @@ describe("config-validate", () => {
   test("--migration: what can move, what stays, and what does something else, with its lines", async () => {
     site.write(`${fakeConfig()}
         priority: 5
-  - {name: ec2, driver: ibmvpc, vpc: v, region: r, priority: 7, pools: [{name: p, max-servers: 2, labels: [{name: cloudy, profile: x}]}]}
+  - {name: ec2, driver: example, priority: 7, pools: [{name: p, max-servers: 2, labels: [{name: cloudy, profile: x}]}]}
 `);
     const { code, out } = await validate("--migration");
     expect(code).toBe(1);
     const [, move, stay, lost, change, differ] = out.split("\n## ");
     expect(move).toMatch(/^Providers that can move\n\n- fake-cloud \(fake\), labels small, large\n$/);
-    expect(stay).toContain("- ec2 (ibmvpc), labels cloudy\n");
+    expect(stay).toContain("- ec2 (example), labels cloudy\n");
     expect(lost).toContain("- cloudy\n");
     expect(change).toContain("names cloudy, which is not in the top-level labels");
     const priority = readFileSync(site.config, "utf8").split("\n").indexOf("        priority: 5") + 1;
@@ -238,7 +236,7 @@ describe("config-validate", () => {
     expect((await validate("--split", site.folder)).err).toContain("nothing to split");
     site.write(`${fakeConfig()}
   # Python's.
-  - {name: ec2, driver: ibmvpc, vpc: v, region: r, pools: [{name: p, max-servers: 2, labels: [{name: small, profile: x}]}]}
+  - {name: ec2, driver: example, pools: [{name: p, max-servers: 2, labels: [{name: small, profile: x}]}]}
 `);
     // It would overwrite the configuration.
     expect((await validate("--split", site.folder)).err).toContain("nodepool.yaml is there already");

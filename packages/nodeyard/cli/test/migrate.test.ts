@@ -33,7 +33,7 @@ beforeAll(async () => {
     .replace("driver: fake", "driver: fake\n    diskimages: [{name: noble}]")
     .replace("{name: small, min-ready: 0}", "{name: small, max-ready-age: 7200}");
   site = new Site(`${config}
-  - {name: ec2, driver: ibmvpc, vpc: v, region: r, pools: [{name: p, max-servers: 2, labels: [{name: small, profile: x}]}]}
+  - {name: ec2, driver: example, pools: [{name: p, max-servers: 2, labels: [{name: small, profile: x}]}]}
 `);
   mkdirSync(site.state, { mode: 0o700 });
   tree = await openEmbeddedTree({ folder: site.state, clock: systemClock, random: systemRandom });

@@ -73,7 +73,7 @@ test("what a real Nodeyard served is read back from its journal, and played on a
   const fewer = write(
     "fewer.yaml",
     `${fakeConfig({ labels: ["small"] })}
-  - {name: ec2, driver: ibmvpc, vpc: v, region: r, pools: [{name: p, max-servers: 2, labels: [{name: small, profile: x}]}]}
+  - {name: ec2, driver: example, pools: [{name: p, max-servers: 2, labels: [{name: small, profile: x}]}]}
 `,
   );
   const same = await site.json<Planned>("-c", site.config, "plan", site.config);
@@ -97,7 +97,7 @@ test("a provider whose driver is not installed is planned with, by its limits an
       `aws-${servers}.yaml`,
       `labels: [{name: small}]
 providers:
-  - {name: ec2, driver: ibmvpc, vpc: v, region: r, pools: [{name: p, max-servers: ${servers}, labels: [{name: small, profile: x}]}]}
+  - {name: ec2, driver: example, pools: [{name: p, max-servers: ${servers}, labels: [{name: small, profile: x}]}]}
 `,
     );
   const file = write(

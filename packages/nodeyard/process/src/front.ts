@@ -14,10 +14,10 @@ import type { ProviderMachines } from "@nodeyard/operations";
 import { defined, messageOf } from "@nodeyard/runtime";
 import { Counters, type ProcessLog } from "@nodeyard/telemetry";
 import { type Machine, VERSION } from "@nodeyard/telemetry/machine";
-import type { Drivers } from "./driver-registry.ts";
+import { Drivers } from "./driver-registry.ts";
+import { loadModule } from "./edge/load-module.ts";
 import { ProcessError } from "./errors.ts";
 import { HTTP_SOCKET } from "./http-socket.ts";
-import { validatorDrivers } from "./open-config.ts";
 import type { Role } from "./role.ts";
 
 /** Milliseconds that a page of figures waits for sliver machines, of which one that does not answer takes three seconds. */
@@ -279,7 +279,7 @@ const CLOSED =
 
 /** As `config-validate` does. Environment variables are not filled in, because findings quote values. */
 async function checkConfig(text: string): Promise<readonly Finding[]> {
-  const input = { text, path: "configuration", env: {}, drivers: await validatorDrivers() };
+  const input = { text, path: "configuration", env: {}, drivers: new Drivers(loadModule) };
   return validateConfig(input).findings;
 }
 

@@ -30,13 +30,7 @@ export {
   surveyLeaks,
   surveyRows,
 } from "./on-demand.ts";
-export {
-  anyDriver,
-  launcherConfig,
-  openConfig,
-  uninstalledDrivers,
-  validatorDrivers,
-} from "./open-config.ts";
+export { anyDriver, launcherConfig, openConfig } from "./open-config.ts";
 export { CONFIG_PLACES, defaultConfig, openTree, type TreeLocation } from "./open-tree.ts";
 export type { Answers, SurveyOf } from "./surveys.ts";
 export { GRACE_MS, STOP_MS, type Stoppable, untilStopped } from "./until-stopped.ts";

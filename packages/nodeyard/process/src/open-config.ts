@@ -13,7 +13,7 @@ import type { LauncherConfig } from "@nodeyard/launcher";
 import type { Log } from "@nodeyard/telemetry";
 import type { Machine } from "@nodeyard/telemetry/machine";
 import { withAnyDriver } from "./any-driver.ts";
-import { Drivers, type UninstalledDrivers } from "./driver-registry.ts";
+import { Drivers } from "./driver-registry.ts";
 import { loadModule } from "./edge/load-module.ts";
 import { ConfigRefused } from "./errors.ts";
 
@@ -68,16 +68,6 @@ export async function zookeeperOf(
 /** Drivers for processes that launch nothing: a driver that is not installed is accepted, so that a command works on any machine. */
 export function anyDriver(): DriverRegistry {
   return withAnyDriver(new Drivers(loadModule));
-}
-
-/** Drivers for a validator: it also judges providers of drivers that are not installed, by tables that no daemon loads. */
-export async function validatorDrivers(): Promise<Drivers> {
-  return new Drivers(loadModule, { uninstalled: await uninstalledDrivers() });
-}
-
-/** Keys of Nodepool's drivers that have no package yet, by the drivers' names. */
-export async function uninstalledDrivers(): Promise<UninstalledDrivers> {
-  return (await import("./uninstalled/index.ts")).uninstalled;
 }
 
 /** Each finding is a line with its place. */

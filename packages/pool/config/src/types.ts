@@ -67,7 +67,7 @@ export interface UploadedImageSettings {
   readonly own: Readonly<Record<string, unknown>>;
 }
 
-/** The keys of a driver of which nothing else is here: its providers are judged, and not served. Only the validator has them. */
+/** A driver of which nothing is here but its name: its providers are accepted by the validator, and not served. */
 export type UninstalledDriver = Pick<DriverConfig, "schema" | "notes"> & {
   /** What the loader of the old launcher says of them. */
   read(at: Reader): unknown;

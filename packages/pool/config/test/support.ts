@@ -3,11 +3,12 @@ import { awsConfig } from "@nodeyard/driver-aws";
 import { azureConfig } from "@nodeyard/driver-azure";
 import { fakeConfig } from "@nodeyard/driver-fake";
 import { gceConfig } from "@nodeyard/driver-gce";
+import { ibmvpcConfig } from "@nodeyard/driver-ibmvpc";
 import { kubernetesConfig, openshiftConfig, openshiftpodsConfig } from "@nodeyard/driver-kubernetes";
 import { metastaticDriver } from "@nodeyard/driver-metastatic";
 import { openstackConfig } from "@nodeyard/driver-openstack";
 import { staticConfig } from "@nodeyard/driver-static";
-import { validatorDrivers } from "@nodeyard/process";
+import { Drivers, loadModule } from "@nodeyard/process";
 import {
   type Config,
   type ConfigInput,
@@ -24,16 +25,16 @@ const built: Readonly<Record<string, DriverConfig>> = {
   aws: awsConfig as DriverConfig,
   azure: azureConfig as DriverConfig,
   gce: gceConfig as DriverConfig,
+  ibmvpc: ibmvpcConfig as DriverConfig,
   kubernetes: kubernetesConfig as DriverConfig,
   openshift: openshiftConfig as DriverConfig,
   openshiftpods: openshiftpodsConfig as DriverConfig,
   metastatic: metastaticDriver.config as DriverConfig,
 };
-const uninstalled = new Set(["ibmvpc"]);
-const registry = await validatorDrivers();
+const registry = new Drivers(loadModule);
 
 export const drivers: DriverRegistry = {
-  get: (name) => built[name] ?? (uninstalled.has(name) ? registry.get(name) : undefined),
+  get: (name) => built[name] ?? (name === "example" ? registry.get(name) : undefined),
   names: () => Object.keys(built),
 };
 

@@ -166,12 +166,12 @@ elements-dir: /one:/two`;
   });
 
   it("drivers of the old product that are not built keep the loader out with one line", () => {
-    const text = "providers:\n  - name: ec2\n    driver: ibmvpc\n    vpc: v\n    region: r\n    pools: []\n";
+    const text = "providers:\n  - name: ec2\n    driver: example\n    pools: []\n";
     expect(exitCode(text)).toBe(0);
     expect(exitCode(text, { strict: true })).toBe(1);
     expect(load(text).errors).toHaveLength(1);
     expect(load(text).errors[0]).toContain(
-      'n.yaml:3:5: providers[0] "ec2": driver: needs driver ibmvpc, which this version',
+      'n.yaml:3:5: providers[0] "ec2": driver: needs driver example, which this version',
     );
     expect(verdict("providers: [{name: a}]")).toEqual([
       expect.stringContaining('providers[0] "a": cloud: is missing'),

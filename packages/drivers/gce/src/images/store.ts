@@ -74,13 +74,8 @@ export function imagesOf({ google, clock, openFile, own }: StoreParts): {
         const found = imageTagOf(marksIn(description));
         return found !== null && sameImage(found, tag);
       });
-      const isStored = await bucket.has(tag, signal);
-      // A file whose image is there is of no use any more.
-      if (isStored && made.some(({ status }) => status === "READY"))
-        await bucket.delete(objectOf(tag), signal);
-      else if (isStored && made.length === 0)
-        return [{ name: nameOf(tag), status: STORED, description: JSON.stringify(imageMetadata(tag)) }];
-      return made;
+      if (made.length > 0 || !(await bucket.has(tag, signal))) return made;
+      return [{ name: nameOf(tag), status: STORED, description: JSON.stringify(imageMetadata(tag)) }];
     },
     stateOf: ({ status = "" }, _, isSent) => {
       if (status === STORED) return isSent ? "is not there" : "open";
@@ -96,20 +91,13 @@ export function imagesOf({ google, clock, openFile, own }: StoreParts): {
       const { error } = await google.ended(await google.compute<Operation>(call, signal), signal);
       const [fault] = error?.errors ?? [];
       if (fault !== undefined) throw operationError(fault, `image ${body.name}`);
-      await bucket.delete(objectOf(tag), signal);
       order.progress(order.size);
     },
     delete: image.delete,
+    clean: async (tag, signal) => void (await bucket.delete(objectOf(tag), signal)),
   });
   return {
-    store: {
-      ...store,
-      // The file goes with the image.
-      async *remove(tag, context) {
-        yield* store.remove(tag, context);
-        await bucket.delete(objectOf(tag), context.signal);
-      },
-    },
+    store,
     parts: {
       image,
       object: {

@@ -14,10 +14,11 @@ import { type MoveSurvey, migrationReport, surveyMove } from "@nodeyard/legacy";
 import { plain } from "@nodeyard/operations/listing";
 import {
   anyDriver,
+  Drivers,
   defaultConfig,
   fileExists,
+  loadModule,
   makeStateFolder,
-  validatorDrivers,
   writePrivate,
 } from "@nodeyard/process";
 import { counted, messageOf } from "@nodeyard/runtime";
@@ -78,7 +79,7 @@ async function validate(
   const say = (level: string, text: string) =>
     io.err(`${timestamp(machine.clock.now())} ${level} ${LOGGER}: ${plain(text)}\n`);
   say("INFO", `validating ${path}`);
-  const read = await readConfig({ path }, { env: machine.env, drivers: await validatorDrivers() });
+  const read = await readConfig({ path }, { env: machine.env, drivers: new Drivers(loadModule) });
   // A file that cannot be read at all is one finding, so that its report has the same form as any other.
   const result: ValidationResult =
     "unreadable" in read

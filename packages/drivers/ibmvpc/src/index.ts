@@ -1,0 +1,10 @@
+export {
+  type IbmLabelOwn,
+  type IbmPoolConfig,
+  type IbmPoolOwn,
+  type IbmProviderConfig,
+  type IbmProviderOwn,
+  ibmvpcConfig,
+} from "./config.ts";
+export { createIbmDriver, type IbmHost } from "./driver.ts";
+export * from "./edge/host.ts";
