@@ -14,16 +14,16 @@ export function checkDependencies(workspace: Workspace): Finding[] {
 function undeclared(workspace: Workspace, owner: Package, files: readonly SourceFile[]): Finding[] {
   const { manifest } = owner;
   const shipped = keys(manifest.dependencies, manifest.peerDependencies, manifest.optionalDependencies);
-  const testing = new Set([
-    ...shipped,
-    ...keys(manifest.devDependencies, workspace.manifest.devDependencies),
-  ]);
+  const own = keys(manifest.devDependencies);
+  const testing = new Set([...shipped, ...own, ...keys(workspace.manifest.devDependencies)]);
   const ours = new Set(workspace.packages.map((one) => one.name));
   return files.flatMap((file) =>
     file.imports.flatMap((one): Finding[] => {
       const { name } = splitSpecifier(one.specifier);
       if (isRelative(one.specifier) || isBuiltin(one.specifier) || name === owner.name) return [];
       const src = file.part === "src";
+      // Types are not there at run time.
+      if (src && one.typeOnly && own.has(name)) return [];
       // The conformance suites of other packages are loaded from the workspace: tests need not declare our packages.
       if (src ? shipped.has(name) : testing.has(name) || ours.has(name)) return [];
       const field = src ? "dependencies" : "devDependencies";

@@ -55,10 +55,10 @@ function conformance(folder: string, files: readonly SourceFile[]): Finding[] {
 function imports(
   file: SourceFile,
   folder: string,
-  { dependencies, peerDependencies }: Partial<Manifest>,
+  { dependencies, peerDependencies, devDependencies }: Partial<Manifest>,
 ): Finding[] {
-  const declared = { ...dependencies, ...peerDependencies };
-  return file.imports.flatMap(({ specifier, line }) => {
+  return file.imports.flatMap(({ specifier, line, typeOnly }) => {
+    const declared = { ...dependencies, ...peerDependencies, ...(typeOnly && devDependencies) };
     const at = (message: string) => [{ ...error(file.path, message), line }];
     if (isRelative(specifier))
       return resolveRelative(file, specifier).startsWith(`${folder}/`)

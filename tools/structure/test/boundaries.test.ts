@@ -74,13 +74,18 @@ describe("boundaries", () => {
 describe("dependencies", () => {
   it("wants what is imported declared, and what is declared imported", () => {
     const files = {
-      ...program({ yaml: "1", zod: "4" }),
-      "packages/nodeyard/cli/src/index.ts": 'import "zod";\nimport "pino";\nimport "node:path";\n',
+      "packages/nodeyard/cli/package.json": JSON.stringify({
+        ...JSON.parse(manifest("nodeyard", { yaml: "1", zod: "4" })),
+        devDependencies: { "only-types": "1" },
+      }),
+      "packages/nodeyard/cli/src/index.ts":
+        'import "zod";\nimport "pino";\nimport "node:path";\nimport type { A } from "only-types";\nimport { b } from "only-types";\n',
       "packages/nodeyard/cli/test/a.test.ts":
         'import "vitest";\nimport "fast-check";\nimport "@nodeyard/model";\n',
     };
     expect(findingsIn(files)).toEqual([
       "dependency packages/nodeyard/cli/src/index.ts:2 imports pino, which packages/nodeyard/cli/package.json does not declare in dependencies",
+      "dependency packages/nodeyard/cli/src/index.ts:5 imports only-types, which packages/nodeyard/cli/package.json does not declare in dependencies",
       "dependency packages/nodeyard/cli/test/a.test.ts:2 imports fast-check, which packages/nodeyard/cli/package.json does not declare in devDependencies",
       "dependency packages/nodeyard/cli/package.json declares yaml, which nothing imports",
     ]);

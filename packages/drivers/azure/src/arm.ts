@@ -10,6 +10,7 @@ import {
   type HttpAnswer,
   type HttpCalls,
   type HttpRequest,
+  jsonIn,
   OddAnswer,
   type Random,
   RateLimiter,
@@ -57,7 +58,6 @@ export interface ArmOptions {
   readonly observe: ((call: ApiCall) => void) | undefined;
 }
 
-type Json = Readonly<Record<string, unknown>>;
 type Query = Readonly<Record<string, string>>;
 type Extra = Partial<{ body: object; query: Query; headers: Query; first: boolean }>;
 
@@ -165,7 +165,7 @@ export class Arm extends Session<Token> {
     const at = status ?? location;
     while (at !== undefined) {
       // Of both headers the first one has a body with the state; at the other one, 202 means that it goes on.
-      const { status: state, error, properties } = bodyOf(answer);
+      const { status: state, error, properties } = jsonIn(answer.text);
       if (state === "Failed" || state === "Canceled") throw failed(`${method} ${path}`, error);
       const done = state === "Succeeded" || (status === undefined && answer.status !== 202);
       if (done) return (properties as { output?: T } | undefined)?.output;
@@ -218,7 +218,7 @@ async function logIn(
   const answer = await ask(request);
   if (answer.status >= 500 || answer.status === 429)
     throw new ApiError(callText(request), answer, faultIn(answer));
-  const { access_token: text, expires_in, expires_on } = bodyOf(answer);
+  const { access_token: text, expires_in, expires_on } = jsonIn(answer.text);
   if (answer.status !== 200 || typeof text !== "string")
     throw new CloudConfigError(`no token: ${faultIn(answer).text ?? answer.status}; check the credentials`);
   const seconds = Number(expires_in);
@@ -256,12 +256,4 @@ function isNearlyUsedUp({ headers }: HttpAnswer): boolean {
       name.startsWith("x-ms-ratelimit-remaining-") &&
       value.split(",").some((one) => Number(one.split(";").at(-1)) <= FEW),
   );
-}
-
-function bodyOf({ text }: HttpAnswer): Json {
-  try {
-    return (JSON.parse(text) ?? {}) as Json;
-  } catch {
-    return {};
-  }
 }

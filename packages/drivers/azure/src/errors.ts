@@ -3,6 +3,7 @@ import {
   errorMap,
   type FaultRow,
   type HttpAnswer,
+  jsonIn,
   judged,
   OddAnswer,
   type SaidFault,
@@ -73,14 +74,9 @@ export const kindOf = (code: string, text: string) => judged(ERRORS, { codes: [c
 /** `{"error": {"code", "message", "details"}}` of the resource manager; login and blobs have forms of their own. */
 export function faultIn({ text, headers }: Pick<HttpAnswer, "text" | "headers">): SaidFault {
   const requestId = headers["x-ms-request-id"] ?? null;
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    const [, code] = /<Code>(\w+)<\/Code>/.exec(text) ?? [];
-    return { requestId, ...(code !== undefined && { codes: [code], text: code }) };
-  }
-  const { error, error_description: description } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  const [, code] = /^\s*<[\s\S]*<Code>(\w+)<\/Code>/.exec(text) ?? [];
+  if (code !== undefined) return { requestId, codes: [code], text: code };
+  const { error, error_description: description } = jsonIn(text);
   return typeof description === "string" ? { requestId, text: description } : { requestId, ...said(error) };
 }
 

@@ -4,6 +4,7 @@ import {
   errorMap,
   type FaultRow,
   type HttpAnswer,
+  jsonIn,
   judged,
   type SaidFault,
   wasRefused,
@@ -56,17 +57,11 @@ export const mapError = errorMap(ERRORS);
 
 /** The words of an answer (`error.errors[].reason`, and `reason` of its details in newer parts of the API), which operators see as well. */
 export function faultOf({ text }: HttpAnswer): SaidFault {
-  try {
-    const { error } = JSON.parse(text) as {
-      error?: { message?: unknown; errors?: unknown; details?: unknown };
-    };
-    const words = [error?.errors, error?.details].flatMap((list) => (Array.isArray(list) ? list : []));
-    const codes = words.flatMap(({ reason }) => (typeof reason === "string" ? [reason] : []));
-    const word = codes.length === 0 ? "" : ` (${codes.join(", ")})`;
-    return { codes, ...(typeof error?.message === "string" && { text: `${error.message}${word}` }) };
-  } catch {
-    return {};
-  }
+  const { error }: { error?: { message?: unknown; errors?: unknown; details?: unknown } } = jsonIn(text);
+  const words = [error?.errors, error?.details].flatMap((list) => (Array.isArray(list) ? list : []));
+  const codes = words.flatMap((word) => (typeof word?.reason === "string" ? [word.reason] : []));
+  const word = codes.length === 0 ? "" : ` (${codes.join(", ")})`;
+  return { codes, ...(typeof error?.message === "string" && { text: `${error.message}${word}` }) };
 }
 
 /** Whether Google did nothing, as there were too many calls. */

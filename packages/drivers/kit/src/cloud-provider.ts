@@ -73,11 +73,24 @@ export function cloudProvider<T, Part = undefined>(
   mapError: MapError,
   make: (closed: AbortSignal) => Cloud<T, Part>,
 ): Promise<Provider> {
-  return openProvider(config.name, mapError, (closed) => methodsOf(config, make(closed)));
+  return openProvider(config.name, mapError, (closed) => {
+    const cloud = make(closed);
+    return {
+      ...cloudMethods(config, cloud),
+      check: cloud.check,
+      close: () => cloud.close?.(),
+      async quota(signal) {
+        // When every pool ignores the cloud's quota, the cloud is not asked.
+        return config.pools.every(({ ignoreProviderQuota }) => ignoreProviderQuota)
+          ? {}
+          : cloud.quota(signal);
+      },
+    };
+  });
 }
 
 /** Methods of a provider, and how it is opened and closed. */
-type OpenMethods = Omit<ProviderMethods, "close"> & Required<Pick<Cloud<never>, "check" | "close">>;
+export type OpenMethods = Omit<ProviderMethods, "close"> & Required<Pick<Cloud<never>, "check" | "close">>;
 
 /** The same for a cloud whose machines are none of `NodeMachines`: `make` gives the methods themselves. */
 export async function openProvider(
@@ -102,13 +115,16 @@ export async function openProvider(
   }
 }
 
-function methodsOf<T, Part>(config: ProviderConfig, cloud: Cloud<T, Part>) {
-  const { machines, parts = {}, console, offers, place, check } = cloud;
+/** Methods for the machines of a provider, or of one of its places where a cloud has no list of all. No I/O. */
+export function cloudMethods<T, Part>(
+  config: ProviderConfig,
+  cloud: Omit<Cloud<T, Part>, "quota" | "check" | "close">,
+) {
+  const { machines, parts = {}, console, offers, place } = cloud;
   const { idOf, idIn, watch, hasEnded = () => false, externalIdOf = idOf } = machines.cloud;
   const steps = machineSteps(config, cloud);
   return {
-    ...{ check, ...steps, ...(place && { place }) },
-    close: () => cloud.close?.(),
+    ...{ ...steps, ...(place && { place }) },
     offers: {
       ...offers,
       ...(console && {
@@ -145,12 +161,8 @@ function methodsOf<T, Part>(config: ProviderConfig, cloud: Cloud<T, Part>) {
       if (tag !== null) for await (const _ of cloud.first?.(tag, undefined, context) ?? []);
       await machines.delete(name, signal);
     },
-    async quota(signal) {
-      // When every pool ignores the cloud's quota, the cloud is not asked.
-      return config.pools.every(({ ignoreProviderQuota }) => ignoreProviderQuota) ? {} : cloud.quota(signal);
-    },
     need: (label, signal) => cloud.need(label as LabelConfig<never>, signal),
-  } satisfies OpenMethods;
+  } satisfies Omit<OpenMethods, "quota" | "check" | "close">;
 }
 
 /** Attachments from a part to its machine: an address on an interface on a machine has two. More are a circle. */

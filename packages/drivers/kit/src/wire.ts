@@ -21,7 +21,7 @@ export interface HttpAnswer {
 export interface Wire {
   /** Rejects with the signal's reason or with the error of the network. */
   send(request: HttpRequest): Promise<HttpAnswer>;
-  /** Resolves when the response begins; its body is read as it arrives. */
+  /** Resolves when the response begins; its body is read as it arrives, and fails after minutes of silence. */
   stream(request: HttpRequest): Promise<{
     readonly status: number;
     readonly body: AsyncIterable<Uint8Array>;
@@ -37,4 +37,14 @@ export type Unsent = Omit<HttpRequest, "signal">;
 /** Whether a body can be read only once. */
 export function isStream(body: HttpRequest["body"]): body is AsyncIterable<Uint8Array> {
   return typeof body === "object" && Symbol.asyncIterator in body;
+}
+
+/** The fields of a text in JSON; none for any other text, as a proxy answers. */
+export function jsonIn(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+  } catch {
+    return {};
+  }
 }

@@ -3,32 +3,21 @@ import type { PodContainer } from "./client/index.ts";
 
 type Quantities = Readonly<Record<string, string | number>>;
 
-/** Suffixes of quantities (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/). */
-const SCALES: Readonly<Record<string, number>> = {
-  n: 1e-9,
-  u: 1e-6,
-  m: 1e-3,
-  "": 1,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  P: 1e15,
-  E: 1e18,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-  Pi: 2 ** 50,
-  Ei: 2 ** 60,
-};
+/** Suffixes of quantities (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/), by their power. */
+const DECIMAL = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
+function scaleOf(suffix: string): number {
+  if (DECIMAL.includes(suffix)) return 1000 ** (DECIMAL.indexOf(suffix) - DECIMAL.indexOf(""));
+  return BINARY.includes(suffix) ? 1024 ** BINARY.indexOf(suffix) : Number.NaN;
+}
 
 /** A Kubernetes quantity ("500m", "2Gi", "1e3") in its base unit (bytes, cores, counts). NaN for any other text. A number is a count. */
 export function quantity(value: string | number): number {
   // An exponent or a suffix, never both.
   const [, digits, suffix = ""] =
     /^([+-]?[\d.]+(?:[eE][+-]?\d+$)?)([a-zA-Z]{0,2})$/.exec(String(value)) ?? [];
-  return digits === undefined ? Number.NaN : Number(digits) * (SCALES[suffix] ?? Number.NaN);
+  return digits === undefined ? Number.NaN : Number(digits) * scaleOf(suffix);
 }
 
 /** Nodepool's name and unit for each resource of Kubernetes. Resources that are missing here keep Kubernetes' name. */
@@ -49,10 +38,7 @@ export function amountsOf(quantities: Quantities): Resources {
   return amounts;
 }
 
-/**
- * Amounts that the scheduler counts for a pod's containers: their requests, or their limits where there are no requests. Init
- * containers are left out: they end before the node is used.
- */
+/** Amounts that the scheduler counts for a pod's containers: requests, else limits. Init containers end before the node is used. */
 export function containerAmounts(containers: readonly PodContainer[]): Resources {
   const sum: Record<string, number> = {};
   for (const { resources } of containers) {
@@ -62,10 +48,7 @@ export function containerAmounts(containers: readonly PodContainer[]): Resources
   return sum;
 }
 
-/**
- * Problem of a container's amounts, as the end of a sentence: what is no quantity, is negative, or is requested above its limit. The API
- * server would refuse each pod.
- */
+/** Why the API server would refuse a container's amounts, as the end of a sentence. */
 export function quantityProblem({ resources }: PodContainer): string | undefined {
   const { requests = {}, limits = {} } = resources ?? {};
   for (const [key, value] of [...Object.entries(requests), ...Object.entries(limits)])

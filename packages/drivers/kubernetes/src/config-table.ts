@@ -1,14 +1,16 @@
 import {
   type About,
   amounts,
+  choice,
+  cloudLimits,
   DOCUMENTED,
-  type Entry,
   entries,
+  type Field,
   FROM_0,
   field,
   flag,
+  group,
   integer,
-  LIMIT,
   LIST,
   launchKeys,
   loginKeys,
@@ -20,7 +22,6 @@ import {
   type Rule,
   seconds,
   section,
-  type Table,
   TEMPLATES,
   text,
   type Values,
@@ -29,9 +30,8 @@ import {
 import { z } from "zod";
 import * as is from "./grammar.ts";
 
-/**
- * Keys of kubernetes, openshift and openshiftpods, which have most of them in common (docs/contract/config.md, "Providers and drivers").
- */
+/** The drivers by name, which have most keys in common (docs/contract/config.md, "Providers and drivers"). */
+export type Kind = "kubernetes" | "openshift" | "openshiftpods";
 
 /** A mapping of the file whose contents are not looked at. */
 export type Raw = Readonly<Record<string, unknown>>;
@@ -46,14 +46,21 @@ const object = (description: string, about: About = {}) =>
   mapping(description, about).map((raw) => plain(raw ?? {}) as Raw);
 const LABELS = { keys: is.QUALIFIED, like: is.EMPTY_OR_LABEL_VALUE };
 
+/** Amounts of a container, in the file's units: cores, MiB, MB. Null: none is named. */
+export type Amounts = Readonly<Record<"cpu" | "memory" | "storage", number | null>>;
+
 /** A request of 0 is taken; the server refuses a negative amount. */
 const AMOUNT = { like: FROM_0 };
+/** The keys of such amounts, with `start` and `end` around the amount's name. */
+const amountKeys = (start: string, end: string, meaning: string) =>
+  group({
+    [`${start}cpu${end}`]: integer(`Cores${meaning}.`, AMOUNT).as("cpu"),
+    [`${start}memory${end}`]: integer(`Memory${meaning}.`, { unit: "MiB", ...AMOUNT }).as("memory"),
+    [`${start}storage${end}`]: integer(`Storage${meaning}.`, { unit: "MB", ...AMOUNT }).as("storage"),
+  }) as Field<object> as Field<Amounts>;
 
-const limits = {
-  "max-cores": integer("Cores at once.", LIMIT).as("cores"),
-  "max-ram": integer("Memory at once.", { ...LIMIT, unit: "MiB" }).as("ram"),
-};
-
+const { "max-cores": maxCores, "max-ram": maxRam } = cloudLimits;
+const limits = { "max-cores": maxCores, "max-ram": maxRam };
 // Nodes of these drivers have no login user: clients reach them through the API server.
 const { "python-path": pythonPath, "shell-type": shellType } = loginKeys;
 
@@ -72,15 +79,15 @@ const objectTable = {
 /** Keys from which `generatedSpec` makes a pod with one container. They are not allowed beside `spec` (SPEC_ALONE). */
 const podTable = {
   image: text("Image of the container.", { like: is.IMAGE }),
-  "image-pull": text("When it is pulled.", { default: "IfNotPresent", like: is.IMAGE_PULL }),
+  "image-pull": choice("When it is pulled: `IfNotPresent`, `Always` or `Never`.", [
+    "IfNotPresent",
+    "Always",
+    "Never",
+  ]),
   "python-path": pythonPath,
   "shell-type": shellType,
-  cpu: integer("Cores that are requested.", AMOUNT),
-  memory: integer("Memory that is requested.", { unit: "MiB", ...AMOUNT }),
-  storage: integer("Storage that is requested.", { unit: "MB", ...AMOUNT }),
-  "cpu-limit": integer("Cores at most.", AMOUNT),
-  "memory-limit": integer("Memory at most.", { unit: "MiB", ...AMOUNT }),
-  "storage-limit": integer("Storage at most.", { unit: "MB", ...AMOUNT }),
+  requests: amountKeys("", "", " that the container requests"),
+  limits: amountKeys("", "-limit", " at most"),
   gpu: field(
     "GPUs; needs `gpu-resource`.",
     AMOUNT,
@@ -102,6 +109,9 @@ const podTable = {
   "volume-mounts": list("Where they are in the container."),
   "extra-resources": amounts("What else the pod counts for."),
 };
+const pullSecrets = {
+  "image-pull-secrets": list("Secrets for the registry, each with its `name`.", { like: is.SECRET }),
+};
 
 /** A verbatim `spec` is used as it is, so keys that describe a pod would have no effect on it. The validator reports them. */
 const SPEC_ALONE: Rule = [
@@ -109,20 +119,44 @@ const SPEC_ALONE: Rule = [
     value.spec === undefined || Object.keys(value).every((key) => key in objectTable || key === "type"),
   "has spec and other keys; keep, beside spec, only type, name, labels, dynamic-labels, annotations",
 ];
+const IMAGE_OR_SPEC: Rule = [
+  ({ image, spec }) => image !== undefined || spec !== undefined,
+  "has no image; add image or spec",
+];
 
-const pullSecrets = {
-  "image-pull-secrets": list("Secrets for the registry, each with its `name`.", { like: is.SECRET }),
-};
-/** Any other word counts as the second one, as in Nodepool. */
-const type = (first: string, second: string) => ({
-  type: text(`\`${first}\` or \`${second}\`.`, {
+export type NodeType = "namespace" | "pod" | "project";
+/** What a node is: any other word counts as the second one, as in Nodepool. */
+const typeOf = (first: NodeType, second: NodeType) =>
+  text(`\`${first}\` or \`${second}\`.`, {
     needed: true,
-    like: is.typeOf(first, second),
+    like: is.oneOf(first, second),
     instead: `counts as ${second}`,
-  }),
-});
+  }).map((word): NodeType => (word === first ? first : second));
 
-/** Keys of a pool. Its `default-label-*` count for labels that do not set the key themselves; an explicit 0 of a label is kept. */
+/** What the drivers call their nodes, and what a label's `type` may say. */
+const KINDS: Readonly<Record<Kind, readonly [nodes: string, type: Field<NodeType>]>> = {
+  kubernetes: ["Nodes", typeOf("namespace", "pod")],
+  openshift: ["Projects", typeOf("pod", "project")],
+  openshiftpods: [
+    "Pods",
+    text("Always a pod.", { deprecated: true })
+      .accepted(DOCUMENTED)
+      .map(() => "pod"),
+  ],
+};
+
+/** Limits that a provider sets for each of its pools, not for their sum. */
+function mostKeys(kind: Kind) {
+  const about = { default: null, shown: "no limit" };
+  const most = integer(`${KINDS[kind][0]} at once, in each pool that sets no limit.`, about);
+  const ours = most.differs("is the limit of pools that set none; in Nodepool it has no effect.");
+  return {
+    "max-servers": kind === "kubernetes" ? ours : most.accepted(DOCUMENTED),
+    ...(kind === "openshift" && { "max-projects": most.as("mostNodes") }),
+    ...(kind === "openshiftpods" && { "max-pods": ours.as("mostNodes") }),
+  };
+}
+
 const poolTable = {
   ...poolKeys(limits),
   name: text("Start of the names of namespaces; the project, for openshiftpods.", {
@@ -130,120 +164,57 @@ const poolTable = {
     like: is.NAME_START,
   }),
   "max-resources": amounts("Limits of resources by name, over the provider's."),
-  "default-label-cpu": integer("Cores, where a label names none.", AMOUNT),
-  "default-label-memory": integer("Memory, where a label names none.", { unit: "MiB", ...AMOUNT }),
-  "default-label-storage": integer("Storage, where a label names none.", { unit: "MB", ...AMOUNT }),
-  "default-label-cpu-limit": integer("Cores at most, where a label names none.", AMOUNT),
-  "default-label-memory-limit": integer("Memory at most, where a label names none.", {
-    unit: "MiB",
-    ...AMOUNT,
-  }),
-  "default-label-storage-limit": integer("Storage at most, where a label names none.", {
-    unit: "MB",
-    ...AMOUNT,
-  }),
+  defaultRequests: amountKeys("default-label-", "", ", where a label names none"),
+  defaultLimits: amountKeys("default-label-", "-limit", " at most, where a label names none"),
   "default-label-extra-resources": amounts("What else pods count for, where a label says nothing.").differs(
     "is honoured; in Nodepool it has no effect.",
   ),
 };
 
-const providerTable = {
-  "launch-retries": launchKeys({})["launch-retries"],
-  ...priceKeys,
-  "token-lifetime": seconds(
-    "How long a node's token works; a ready node gets a new one before it is handed out. 0: a token without end, from a secret, as in Nodepool.",
-    { default: 86_400, like: is.TOKEN_SECONDS },
-  )
-    .as("tokenMs")
-    .accepted(OURS),
-  "schedule-timeout": seconds(
-    "How long the cluster's scheduler may refuse a pod before its launch ends for lack of capacity: an autoscaler or a new disk may come late.",
-    { default: 300, like: FROM_0 },
-  )
-    .as("roomMs")
-    .accepted(OURS),
-  ...limits,
-  "max-resources": amounts("Limits of resources by name."),
-};
-
-/** The table of one driver: the shared keys, the driver's own keys of a provider and of a label, and rules for each label. */
-export function table<P extends Table, L extends Table>(own: P, label: L, ...rules: readonly Rule[]) {
-  const labels = section({ ...objectTable, ...podTable, ...label }, ...rules);
-  const pools = section({
-    ...poolTable,
-    labels: entries(labels, "What the pool offers.", { needed: "validator" }),
-  });
+/** The keys of one driver's providers. What a driver does not have is undefined in its values. */
+export function tableOf(kind: Kind) {
+  const isPlain = kind === "kubernetes";
+  const label = {
+    ...{ ...objectTable, ...podTable, type: KINDS[kind][1] },
+    ...(isPlain ? {} : pullSecrets),
+  } as typeof objectTable & typeof podTable & { type: Field<NodeType> } & Partial<typeof pullSecrets>;
+  const rules = kind === "openshiftpods" ? [SPEC_ALONE, IMAGE_OR_SPEC] : [SPEC_ALONE];
   return {
-    ...providerTable,
-    ...own,
-    pools: entries(pools, "What the provider offers, in pools.", { needed: "validator" }),
+    "launch-retries": launchKeys({})["launch-retries"],
+    ...priceKeys,
+    "token-lifetime": seconds(
+      "How long a node's token works; a ready node gets a new one before it is handed out. 0: a token without end, from a secret, as in Nodepool.",
+      { default: 86_400, like: is.TOKEN_SECONDS },
+    )
+      .as("tokenMs")
+      .accepted(OURS),
+    "schedule-timeout": seconds(
+      "How long the cluster's scheduler may refuse a pod before its launch ends for lack of capacity: an autoscaler or a new disk may come late.",
+      { default: 300, like: FROM_0 },
+    )
+      .as("roomMs")
+      .accepted(OURS),
+    ...limits,
+    "max-resources": amounts("Limits of resources by name."),
+    context: text("Context of the kube config.", {
+      ...(isPlain ? { shown: "the current one, or the pod's own credentials" } : { needed: true }),
+      like: NOT_EMPTY,
+    }) as Field<string | null>,
+    ...mostKeys(kind),
+    pools: entries(
+      section({
+        ...poolTable,
+        labels: entries(section(label, ...rules), "What the pool offers.", { needed: "validator" }),
+      }),
+      "What the provider offers, in pools.",
+      { needed: "validator" },
+    ),
   };
 }
 
-const needsContext = { context: text("Context of the kube config.", { needed: true, like: NOT_EMPTY }) };
-/** A limit that a provider sets for each of its pools, not for their sum (`compile`). */
-const ofEachPool = (description: string) => integer(description, { default: null, shown: "no limit" });
-
-export const kubernetesTable = table(
-  {
-    context: text("Context of the kube config.", {
-      shown: "the current one, or the pod's own credentials",
-      like: NOT_EMPTY,
-    }),
-    "max-servers": ofEachPool("Nodes at once, in each pool that sets no limit.").differs(
-      "is the limit of pools that set none; in Nodepool it has no effect.",
-    ),
-  },
-  type("namespace", "pod"),
-  SPEC_ALONE,
-);
-
-export const openshiftTable = table(
-  {
-    ...needsContext,
-    "max-servers": ofEachPool("Projects at once, in each pool that sets no limit.").accepted(DOCUMENTED),
-    "max-projects": ofEachPool("Projects at once, in each pool that sets no limit."),
-  },
-  { ...type("pod", "project"), ...pullSecrets },
-  SPEC_ALONE,
-);
-
-export const openshiftpodsTable = table(
-  {
-    ...needsContext,
-    "max-servers": ofEachPool("Pods at once, in each pool that sets no limit.").accepted(DOCUMENTED),
-    "max-pods": ofEachPool("Pods at once, in each pool that sets no limit.").differs(
-      "is the limit of pools that set none; in Nodepool it has no effect.",
-    ),
-  },
-  { ...pullSecrets, type: text("Always a pod.", { deprecated: true }).accepted(DOCUMENTED) },
-  SPEC_ALONE,
-  [({ image, spec }) => image !== undefined || spec !== undefined, "has no image; add image or spec"],
-);
-
-/** A label as the table reads it. `type` and `imagePullSecrets` are not in every driver's table. */
-export type LabelValues = Entry<
-  Values<typeof objectTable> &
-    Values<typeof podTable> & {
-      readonly type?: string | null;
-      readonly imagePullSecrets?: readonly unknown[];
-    }
->;
-/** A pool as the table reads it. */
-export type PoolValues = Entry<Values<typeof poolTable> & { readonly labels: readonly LabelValues[] }>;
-/** A provider as the tables read it: the union of the three, of which each driver has a part. */
-export interface ProviderValues extends Omit<Values<typeof providerTable>, "launchAttempts"> {
-  readonly name: string;
-  readonly driver: string;
-  readonly launchAttempts: number;
-  readonly maxConcurrency: number;
-  readonly priority: number;
-  readonly context: string | null;
-  readonly pools: readonly PoolValues[];
-  readonly maxServers: number | null;
-  readonly maxProjects?: number | null;
-  readonly maxPods?: number | null;
-}
+/** A pool and a label as they are read. */
+export type PoolValues = Values<ReturnType<typeof tableOf>>["pools"][number];
+export type LabelValues = PoolValues["labels"][number];
 
 /** The file's values as JSON: floats become numbers, however they are written. */
 function plain(value: unknown): unknown {

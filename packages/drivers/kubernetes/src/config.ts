@@ -4,27 +4,22 @@ import {
   compilePools,
   type DriverConfig,
   driverConfig,
-  type Entry,
-  type LoadContext,
-  type PoolConfig,
+  type LabelConfig,
   type ProviderConfig,
-  type Reader,
   type Resources,
 } from "@nodeyard/driver";
+import { defined } from "@nodeyard/runtime";
 import { containerAmounts, quantityProblem } from "./amounts.ts";
 import type { PodContainer } from "./client/index.ts";
 import {
-  kubernetesTable,
+  type Amounts,
+  type Kind,
   type LabelValues,
-  openshiftpodsTable,
-  openshiftTable,
   type PoolValues,
-  type ProviderValues,
   type Raw,
-  type table,
+  tableOf,
 } from "./config-table.ts";
 import { LABEL_VALUE, NAME_START } from "./grammar.ts";
-import { generatedSpec, type Kind, requestsOf } from "./pod-spec.ts";
 
 /** Provider settings that only these drivers read. */
 export interface KubeProviderOwn {
@@ -64,135 +59,147 @@ export const POD_MS = 300_000;
 /** Milliseconds of a launch beside the pod: the namespace before it and the token after it take up to half a minute. */
 const BESIDE_MS = 60_000;
 
-/** Makes the compiled provider. `kind` decides which labels are pods; everything else is alike for the three drivers. */
-function compile(kind: Kind, provider: Entry<ProviderValues>, context: LoadContext): KubeProviderConfig {
-  const { name, maxServers, maxProjects, maxPods } = provider;
-  const { roomMs } = provider;
-  // Every object has it as the label `nodepool_provider_name`, by which nodes are found.
-  if (!LABEL_VALUE.holds(name))
-    provider.at.error("name", `is ${name}, which is a label of each object; write ${LABEL_VALUE.write}`);
-  const most = maxProjects ?? maxPods ?? maxServers ?? Number.POSITIVE_INFINITY;
-  return {
-    // The configuration has no key for the launch timeout of these drivers.
-    ...commonOf({ ...provider, launchTimeoutMs: roomMs + POD_MS + BESIDE_MS, bootTimeoutMs: 60_000 }),
-    pools: compilePools(
-      provider,
-      (pool): Pick<PoolConfig<KubePoolOwn, KubeLabelOwn>, "labels" | "own" | "limits"> => ({
+const configOf = (kind: Kind): DriverConfig<KubeProviderConfig> =>
+  driverConfig(kind, tableOf(kind), (provider, context): KubeProviderConfig => {
+    const { name, roomMs, tokenMs, maxServers } = provider;
+    // Every object has it as the label `nodepool_provider_name`, by which nodes are found.
+    if (!LABEL_VALUE.holds(name))
+      provider.at.error("name", `is ${name}, which is a label of each object; write ${LABEL_VALUE.write}`);
+    const instances = provider.mostNodes ?? maxServers ?? Number.POSITIVE_INFINITY;
+    return {
+      // The configuration has no key for the launch timeout of these drivers.
+      ...commonOf({ ...provider, launchTimeoutMs: roomMs + POD_MS + BESIDE_MS, bootTimeoutMs: 60_000 }),
+      pools: compilePools(provider, (pool) => ({
         limits: {
           ...provider.maxResources,
           ...pool.maxResources,
           // A pool's own limit counts even if it is higher than the provider's, because the provider's is only a default for each pool.
-          instances: pool.at.has("max-servers") ? pool.limits.instances : most,
+          instances: pool.at.has("max-servers") ? pool.limits.instances : instances,
           cores: pool.at.has("max-cores") ? pool.limits.cores : provider.cores,
           ram: pool.at.has("max-ram") ? pool.limits.ram : provider.ram,
         },
         own: {
-          unsized: new Set(
-            pool.labels.flatMap((label) => {
-              const { cpu, memory } = requestsOf(label, pool);
-              const isSized = (cpu !== null && memory !== null) || Object.keys(label.spec).length > 0;
-              return isSized ? [] : label.name;
-            }),
-          ),
+          unsized: new Set(pool.labels.filter((label) => isUnsized(label, pool)).map((label) => label.name)),
         },
-        labels: compileLabels(pool, context, (label) => {
-          if (kind === "openshiftpods" || label.type !== "namespace") checkPodName(label);
-          return {
-            // There is no SSH server in a node, so there are no host keys and no port to try. 22 only fills the field.
-            hostKeyChecking: false,
-            connection: {
-              username: null,
-              pythonPath: label.pythonPath,
-              shellType: label.shellType,
-              type: connectionType(kind, label),
-              port: 22,
-            },
-            image: null,
-            own: compileLabel(kind, label, pool),
-          };
-        }),
-      }),
-    ),
-    own: { context: provider.context, tokenMs: provider.tokenMs, roomMs },
+        labels: compileLabels(pool, context, (label) => compileLabel(label, pool)),
+      })),
+      own: { context: provider.context, tokenMs, roomMs },
+    };
+  });
+
+/** Keys of a kubernetes provider: schema, defaults and compiler (docs/reference/configuration.md). */
+export const kubernetesConfig = configOf("kubernetes");
+/** Keys of an openshift provider. */
+export const openshiftConfig = configOf("openshift");
+/** Keys of an openshiftpods provider. */
+export const openshiftpodsConfig = configOf("openshiftpods");
+
+const hasSpec = ({ spec }: LabelValues) => Object.keys(spec).length > 0;
+
+function isUnsized(label: LabelValues, pool: PoolValues): boolean {
+  const { cpu, memory } = requestsOf(label, pool);
+  return !hasSpec(label) && (cpu === null || memory === null);
+}
+
+function compileLabel(label: LabelValues, pool: PoolValues): Omit<LabelConfig<KubeLabelOwn>, "name"> {
+  const { labels, dynamicLabels, annotations, pythonPath, shellType, type, gpu, gpuResource } = label;
+  const isPod = type === "pod";
+  const isVerbatim = hasSpec(label);
+  const spec = isVerbatim ? label.spec : generatedSpec(label, pool);
+  if (isPod) checkPod(label, spec);
+  const { cpu, memory, storage } = requestsOf(label, pool);
+  const amounts = {
+    ...{ cores: cpu ?? 0, ram: memory ?? 0 },
+    ...(storage !== null && { "ephemeral-storage": storage }),
+    ...(gpu !== null && gpuResource !== null && { [gpuResource]: gpu }),
+    // A verbatim pod counts with what its containers request. `extra-resources` takes precedence, and a node is always one instance.
+    ...(isVerbatim && containerAmounts((label.spec.containers ?? []) as readonly PodContainer[])),
+    ...(label.at.has("extra-resources") ? label.extraResources : pool.defaultLabelExtraResources),
+    instances: 1,
   };
-}
-
-/** Whether the label's node is a pod. An unknown `type` is a pod for `kubernetes` and a project for `openshift`, as in Nodepool. */
-function isPod(kind: Kind, { type: word }: LabelValues): boolean {
-  if (kind === "openshiftpods") return true;
-  return kind === "openshift" ? word === "pod" : word !== "namespace";
-}
-
-/**
- * Zuul's word for how its executor reaches the node. Only `kubectl` nodes are hosts of its inventory; the others are credentials
- * for jobs.
- */
-function connectionType(kind: Kind, label: LabelValues): string {
-  if (isPod(kind, label)) return "kubectl";
-  return kind === "openshift" ? "project" : "namespace";
-}
-
-function compileLabel(kind: Kind, label: LabelValues, pool: PoolValues): KubeLabelOwn {
-  const isVerbatim = Object.keys(label.spec).length > 0;
-  const requests = requestsOf(label, pool);
-  const spec = isVerbatim ? label.spec : generatedSpec(kind, label, pool);
-  if (isPod(kind, label) && !isVerbatim) checkPod(label);
-  if (isPod(kind, label)) checkContainers(spec, isVerbatim ? "spec" : "name", label.at);
   return {
-    isPod: isPod(kind, label),
-    spec,
-    isVerbatim,
-    labels: label.labels,
-    dynamicLabels: label.dynamicLabels,
-    annotations: label.annotations,
-    amounts: {
-      cores: requests.cpu ?? 0,
-      ram: requests.memory ?? 0,
-      ...(requests.storage === null ? {} : { "ephemeral-storage": requests.storage }),
-      ...(label.gpu === null || label.gpuResource === null ? {} : { [label.gpuResource]: label.gpu }),
-      // A verbatim pod counts with what its containers request. `extra-resources` takes precedence, and a node is always one instance.
-      ...(isVerbatim ? containerAmounts((label.spec.containers ?? []) as readonly PodContainer[]) : {}),
-      ...(label.at.has("extra-resources") ? label.extraResources : pool.defaultLabelExtraResources),
-      instances: 1,
-    },
+    // There is no SSH server in a node, so there are no host keys and no port to try. 22 only fills the field. Zuul's executor reaches pods
+    // by `kubectl`, as hosts of its inventory; the others are credentials for jobs.
+    hostKeyChecking: false,
+    connection: { username: null, pythonPath, shellType, type: isPod ? "kubectl" : type, port: 22 },
+    image: null,
+    own: { isPod, spec, isVerbatim, labels, dynamicLabels, annotations, amounts },
   };
 }
 
-/**
- * Reports a label whose name cannot be that of its pod. Without this check every launch of the label would be refused by the API server.
- */
-function checkPodName({ name, at }: { readonly name: string; readonly at: Reader }): void {
+/** Reports what the API server would refuse in every pod of the label. */
+function checkPod(label: LabelValues, { containers }: Raw): void {
+  const { at, name, image, volumes, volumeMounts } = label;
   if (!NAME_START.holds(name))
     at.error("name", `is ${name}, and the pod has the same name; write ${NAME_START.write}`);
-}
-
-/** Reports containers that the API server would refuse in every pod of the label. */
-function checkContainers({ containers }: Raw, key: string, at: Reader): void {
-  const isList = Array.isArray(containers) && containers.length > 0;
-  if (!isList) return at.error(key, "has no containers; add at least one");
+  if (!hasSpec(label)) {
+    if (image === null) at.error(undefined, `label ${name} is a pod without an image; add image or spec`);
+    const namesIn = (list: readonly unknown[]) => list.map((item) => String((item as Raw | null)?.name));
+    for (const volume of namesIn(volumeMounts).filter((one) => !namesIn(volumes).includes(one)))
+      at.error("volume-mounts", `mount the volume ${volume}, which is not among the volumes; add it there`);
+  }
+  const key = hasSpec(label) ? "spec" : "name";
+  if (!Array.isArray(containers) || containers.length === 0)
+    return at.error(key, "has no containers; add at least one");
   for (const container of containers as readonly PodContainer[]) {
     const problem = quantityProblem(container);
     if (problem !== undefined) at.error(key, `container ${container.name ?? ""} ${problem}`);
   }
 }
 
-/** Reports what the API server would refuse in every pod that is made of the label's keys. */
-function checkPod({ at, name, image, volumes, volumeMounts }: LabelValues): void {
-  if (image === null) at.error(undefined, `label ${name} is a pod without an image; add image or spec`);
-  const namesIn = (list: readonly unknown[]) => list.map((item) => String((item as Raw | null)?.name));
-  for (const volume of namesIn(volumeMounts).filter((one) => !namesIn(volumes).includes(one)))
-    at.error("volume-mounts", `mount the volume ${volume}, which is not among the volumes; add it there`);
+const orElse = (first: Amounts, second: Amounts): Amounts => ({
+  cpu: first.cpu ?? second.cpu,
+  memory: first.memory ?? second.memory,
+  storage: first.storage ?? second.storage,
+});
+
+/** Amounts that the pod requests: the label's, otherwise the pool's. */
+function requestsOf(label: LabelValues, pool: PoolValues): Amounts {
+  return orElse(label.requests, pool.defaultRequests);
 }
 
-/** The casts: the three tables differ in a few keys, and `compile` reads their union. */
-const configOf = (kind: Kind, keys: ReturnType<typeof table>): DriverConfig<KubeProviderConfig> =>
-  driverConfig(kind, keys, (provider, context) =>
-    compile(kind, provider as unknown as Entry<ProviderValues>, context),
-  );
-
-/** Keys of a kubernetes provider: schema, defaults and compiler (docs/reference/configuration.md). */
-export const kubernetesConfig = configOf("kubernetes", kubernetesTable as never);
-/** Keys of an openshift provider. */
-export const openshiftConfig = configOf("openshift", openshiftTable as never);
-/** Keys of an openshiftpods provider. */
-export const openshiftpodsConfig = configOf("openshiftpods", openshiftpodsTable as never);
+/** The `spec` of a pod with one container. Absent keys are left out, so that the cluster's own defaults apply. */
+function generatedSpec(label: LabelValues, pool: PoolValues): Raw {
+  const { gpu, gpuResource, imagePullSecrets } = label;
+  const requests = requestsOf(label, pool);
+  const quantities = ({ cpu, memory, storage }: Amounts) => {
+    const amounts = {
+      ...(cpu !== null && { cpu: String(cpu) }),
+      ...(memory !== null && { memory: `${memory}Mi` }),
+      ...(storage !== null && { "ephemeral-storage": `${storage}M` }),
+      // The API server refuses a GPU request that differs from its limit, so both get this amount.
+      ...(gpu !== null && gpuResource !== null && { [gpuResource]: gpu.toFixed(2) }),
+    };
+    return Object.keys(amounts).length > 0 ? amounts : undefined;
+  };
+  const resources = defined({
+    requests: quantities(requests),
+    // The label's limit, otherwise the pool's, otherwise the request.
+    limits: quantities(orElse(orElse(label.limits, pool.defaultLimits), requests)),
+  });
+  const container = {
+    name: label.name,
+    image: label.image,
+    imagePullPolicy: label.imagePull,
+    // The pod has to run until it is deleted, whatever its image does by default. Jobs enter it by `kubectl exec`.
+    command: ["/bin/sh", "-c"],
+    args: ["while true; do sleep 30; done;"],
+    env: label.env.map(({ name, value }) => ({ name, value })),
+    ...(Object.keys(resources).length > 0 && { resources }),
+    ...(label.volumeMounts.length > 0 && { volumeMounts: label.volumeMounts }),
+    ...(label.privileged !== null && { securityContext: { privileged: label.privileged } }),
+  };
+  return {
+    containers: [container],
+    // A container that restarts has lost the job's files, but would look like the same node.
+    restartPolicy: "Never",
+    // Jobs use the credential of the node's record. A token in the pod would be one more to steal.
+    automountServiceAccountToken: false,
+    // The container's shell ignores SIGTERM, so a longer grace period only delays the deletion.
+    terminationGracePeriodSeconds: 1,
+    ...defined({ imagePullSecrets }),
+    ...(Object.keys(label.nodeSelector).length > 0 && { nodeSelector: label.nodeSelector }),
+    ...(label.schedulerName !== null && { schedulerName: label.schedulerName }),
+    ...(label.volumes.length > 0 && { volumes: label.volumes }),
+  };
+}

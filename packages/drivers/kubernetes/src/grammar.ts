@@ -1,4 +1,4 @@
-import { type Grammar, pattern, textLike, toNumber } from "@nodeyard/driver";
+import { type Grammar, orEmpty, pattern, textLike, toNumber } from "@nodeyard/driver";
 
 /** What an API server takes (https://kubernetes.io/docs/concepts/overview/working-with-objects/names/ and .../labels/). */
 
@@ -19,11 +19,7 @@ export const LABEL_VALUE = pattern(
   /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/,
   [["a.B_c-1"], ["a b", "a/b", "x".repeat(64)]],
 );
-export const EMPTY_OR_LABEL_VALUE: Grammar = {
-  ...LABEL_VALUE,
-  holds: (value) => value === "" || LABEL_VALUE.holds(value),
-  json: {},
-};
+export const EMPTY_OR_LABEL_VALUE = orEmpty(LABEL_VALUE);
 /** Names of labels, annotations and resources. */
 export const QUALIFIED = pattern(
   "a name of at most 63 letters, digits, dots, dashes and underscores, which may follow a domain and a slash",
@@ -61,10 +57,6 @@ export const IMAGE = textLike(
     ["debian 12", "Debian:12", "debian:", ""],
   ],
 );
-export const IMAGE_PULL = pattern("Always, IfNotPresent or Never", /^(Always|IfNotPresent|Never)$/, [
-  ["Never"],
-  ["Sometimes", "never"],
-]);
 export const ENV_NAME = pattern("a name without = of visible characters", /^[!-<>-~]+$/, [
   ["A_b.c-1"],
   ["A=B", "a b", ""],
@@ -80,7 +72,7 @@ export const TOKEN_SECONDS: Grammar = {
   wrong: [-1, 60, 2 ** 33],
 };
 /** Another word is taken for the second one, as Nodepool does: often not what was meant. */
-export const typeOf = (first: string, second: string) =>
+export const oneOf = (first: string, second: string) =>
   textLike(`${first} or ${second}`, (word) => word === first || word === second, [
     [first, second],
     [`${first}s`, second.toUpperCase()],

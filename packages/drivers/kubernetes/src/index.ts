@@ -1,4 +1,4 @@
-export type { KubeHost } from "./clusters.ts";
+export type { KubeHost } from "./cluster.ts";
 export {
   type KubeLabelOwn,
   type KubePoolOwn,
@@ -9,5 +9,4 @@ export {
   openshiftpodsConfig,
 } from "./config.ts";
 export { createKubernetesDrivers } from "./driver.ts";
-export { kubernetesDriver } from "./edge/default.ts";
-export { thisHost } from "./edge/host.ts";
+export { kubernetesDriver, thisHost } from "./edge/host.ts";

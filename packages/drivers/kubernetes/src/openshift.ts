@@ -1,2 +1,2 @@
 /** Drivers `openshift` and `openshiftpods`. */
-export { openshiftDriver, openshiftpodsDriver } from "./edge/default.ts";
+export { openshiftDriver, openshiftpodsDriver } from "./edge/host.ts";

@@ -1,8 +1,9 @@
-import { ApiError } from "@nodeyard/driver";
+import { ApiError, machineSteps } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { type Call, type Connection, type KubeObject, ObjectWatch } from "../src/client/index.ts";
-import { Owned } from "../src/nodes/owned.ts";
+import type { Cluster } from "../src/cluster.ts";
+import { objectsIn } from "../src/nodes/machines.ts";
 
 const TAG = { installation: "i", provider: "kube", pool: "main", nodeId: "0000000001" };
 const LABELS = {
@@ -149,21 +150,22 @@ describe("a watch", () => {
 
 describe("a deletion", () => {
   /** Runs the steps to their end, in virtual time. */
-  async function removed(site: ReturnType<typeof server>, stored: string | null = null): Promise<unknown> {
-    const { clock, connection, watch } = site;
-    const owned = new Owned({
-      connection,
-      clock,
-      path: "/api/things",
-      namespace: "",
-      what: "namespace",
-      ours: "ours",
-      watch: async (own) => watch.synced(own),
+  async function removed(there: ReturnType<typeof server>, stored: string | null = null): Promise<unknown> {
+    const { clock, connection, watch } = there;
+    const site = { cluster: { connection } as Cluster, clock, installation: TAG.installation };
+    const collection = {
+      ...({ path: "/api/things", namespace: "", what: "namespace", isProject: false } as const),
+      watch: async (own: AbortSignal) => watch.synced(own),
+      nameOf: () => "never",
       make: async () => object("never", 1),
-    });
+    };
+    const { machines } = objectsIn(site, collection, signal);
+    const provider = { name: TAG.provider, launchTimeoutMs: 1 };
+    const never = () => Promise.reject(new Error("nothing is made"));
+    const { remove } = machineSteps(provider, { machines, make: never, describe: never });
     let ended = false;
     const run = async () => {
-      for await (const _ of owned.remove(TAG, ["main-0000000001"], signal, stored));
+      for await (const _ of remove(TAG, { signal, externalId: stored }));
     };
     const work = run().then(
       () => undefined,

@@ -5,6 +5,8 @@ import { type HttpRequest, isStream, type Wire } from "../wire.ts";
 
 /** Time for TCP and TLS, milliseconds. Without it a server that drops packets would use up the whole time of an attempt. */
 const CONNECT_MS = 15_000;
+/** A stream that says nothing for so long, milliseconds, is lost: watches have a sign of life each minute. */
+const SILENCE_MS = 150_000;
 
 /** By what a server is verified, and known to it who calls. */
 export interface TlsOptions {
@@ -32,8 +34,8 @@ const CHUNK = 1 << 20;
 export const openFile = (path: string) => createReadStream(path, { highWaterMark: CHUNK });
 
 /**
- * Persistent connections, directly or through a proxy (`http://`, `https://`, `socks5://`). A watch may be silent for a minute, and an upload
- * takes longer than undici allows, so only connecting has a limit.
+ * Persistent connections, directly or through a proxy (`http://`, `https://`, `socks5://`). An upload takes longer than undici allows, so
+ * only connecting has a limit, and the silence of a stream.
  */
 function dispatcherOf(
   { verify, ca, cert, key, serverName = null, socketPath = null }: TlsOptions,
@@ -49,7 +51,7 @@ function dispatcherOf(
     ...(socketPath !== null && { socketPath }),
   };
   // HTTP/2 is off: undici's implementation crashes the process when a stream is aborted while its client closes.
-  const common = { connections, headersTimeout: 0, bodyTimeout: 0, allowH2: false };
+  const common = { connections, allowH2: false };
   if (proxy === null) return new Agent({ ...common, connect: { timeout: CONNECT_MS, ...tls } });
   if (proxy.startsWith("socks5"))
     return new Socks5ProxyAgent(proxy, { ...common, requestTls: tls } as object);
@@ -57,8 +59,8 @@ function dispatcherOf(
 }
 
 /**
- * An HTTP client through the proxy that `proxyFor` names for an address; null: none. At most `connections` to a server. Only connecting has a
- * limit of time; callers bound their calls by signals.
+ * An HTTP client through the proxy that `proxyFor` names for an address; null: none. At most `connections` to a server. Only connecting and
+ * the silence of a stream have a limit of time; callers bound their calls by signals.
  */
 export function wireOf(
   tls: TlsOptions,
@@ -66,7 +68,7 @@ export function wireOf(
   connections = CONNECTIONS,
 ): Wire {
   const dispatchers = new Map<string | null, Dispatcher>();
-  const ask = async ({ method, url, headers, body, signal }: HttpRequest) => {
+  const ask = async ({ method, url, headers, body, signal }: HttpRequest, silenceMs = 0) => {
     signal.throwIfAborted();
     const proxy = proxyFor(url);
     const dispatcher = dispatchers.get(proxy) ?? dispatcherOf(tls, proxy, connections);
@@ -76,6 +78,8 @@ export function wireOf(
       method,
       headers: { ...headers },
       signal,
+      headersTimeout: silenceMs,
+      bodyTimeout: silenceMs,
       ...(body !== undefined && { body: isStream(body) ? Readable.from(body) : body }),
     });
   };
@@ -88,7 +92,7 @@ export function wireOf(
       return { status, headers: Object.fromEntries(single), text: await body.text() };
     },
     async stream(one) {
-      const { statusCode: status, body } = await ask(one);
+      const { statusCode: status, body } = await ask(one, SILENCE_MS);
       return { status, body, text: () => body.text() };
     },
     close: async () => void (await Promise.all([...dispatchers.values()].map((one) => one.close()))),

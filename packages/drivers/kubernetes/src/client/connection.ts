@@ -1,7 +1,7 @@
 import {
-  type ApiCall,
   ApiError,
   Connections,
+  type DriverContext,
   type FailedTry,
   HttpCalls,
   type HttpRequest,
@@ -14,19 +14,16 @@ import {
   type Wire,
   wasRefused,
 } from "@nodeyard/driver";
-import { backoff, type Clock, defined, type Random } from "@nodeyard/runtime";
+import { backoff, defined } from "@nodeyard/runtime";
 import { statusFault } from "./errors.ts";
 import type { Access, Route } from "./kubeconfig.ts";
 
-export interface ConnectionOptions {
-  readonly clock: Clock;
-  readonly random: Random;
+/** `observe` is called after each try of a call, whose operation is kind and method: `pods.GET`. */
+export interface ConnectionOptions extends Pick<DriverContext, "clock" | "random" | "observe"> {
   /** Reads the credentials again. */
   readonly resolve: (signal: AbortSignal) => Promise<Access>;
   /** Makes the connections of a route. Called again when the route changes. */
   readonly connect: (route: Route) => Wire;
-  /** Called after each try of a call, whose operation is kind and method: `pods.GET`. */
-  readonly observe?: (call: ApiCall) => void;
 }
 
 /** Content of a call. `path` has no query. */
@@ -48,10 +45,7 @@ const OUTAGE_MS = 45_000;
 const SLOWEST_MS = 5_000;
 /** Milliseconds during which a 403 is retried after an outage: a new API server refuses calls until it has loaded all roles. */
 const RECENT_MS = 20_000;
-/**
- * HTTP statuses after which a call is repeated. This is safe, because the driver chooses all object names: a repeated POST gets
- * "AlreadyExists".
- */
+/** HTTP statuses after which a call is repeated. The driver chooses all names, so that a repeated POST gets "AlreadyExists". */
 const AGAIN = [408, 429, 500, 502, 503, 504];
 
 /**
@@ -63,7 +57,7 @@ export class Connection {
   readonly #access: RenewedValue<Access>;
   readonly #connections: Connections<Route, Wire>;
   readonly #calls: HttpCalls<Access>;
-  readonly #closed = new AbortController();
+  #isClosed = false;
   /** Monotonic time at which the server was last unavailable. */
   #outage = Number.NEGATIVE_INFINITY;
 
@@ -105,43 +99,24 @@ export class Connection {
     return this.#access.get();
   }
 
-  get<T>(call: Call): Promise<T> {
-    return this.#call("GET", call);
-  }
+  readonly get = <T>(call: Call): Promise<T> => this.#call("GET", call);
+  readonly post = <T>(call: Call): Promise<T> => this.#call("POST", call);
+  readonly delete = <T>(call: Call): Promise<T> => this.#call("DELETE", call);
 
-  post<T>(call: Call): Promise<T> {
-    return this.#call("POST", call);
-  }
-
-  delete<T>(call: Call): Promise<T> {
-    return this.#call("DELETE", call);
-  }
-
-  /**
-   * Parsed lines of a watch. Ends when the server ends the watch. The caller resumes it, so failures are not retried here. It has
-   * no time limit of its own; the caller's signal ends it.
-   */
+  /** Parsed lines of a watch, until the server ends it. The caller resumes it, so that failures are not retried here. */
   async *lines(call: Call): AsyncGenerator<unknown, void, void> {
-    const access = await this.access();
     const { path, signal } = call;
     const what = `watch of ${path}`;
-    const lost = (error: unknown) => {
-      if (signal.aborted) throw signal.reason;
-      const failure = noAnswer(what, error);
-      this.#note(failure);
-      throw failure;
-    };
+    const access = await this.access();
     const request = { ...requestOf("GET", call, access), signal };
-    const answer = await this.#connections.of(access.route).stream(request).catch(lost);
-    if (answer.status !== 200) {
-      // The caller begins again, with credentials that are read anew.
-      if (answer.status === 401) this.#access.refused();
-      const text = await answer.text();
-      throw new ApiError(what, { status: answer.status, text }, statusFault({ text }));
-    }
-    const decoder = new TextDecoder();
-    let rest = "";
     try {
+      const answer = await this.#connections.of(access.route).stream(request);
+      if (answer.status !== 200) {
+        const text = await answer.text();
+        throw new ApiError(what, { status: answer.status, text }, statusFault({ text }));
+      }
+      const decoder = new TextDecoder();
+      let rest = "";
       for await (const chunk of answer.body) {
         // A chunk may end within a line, or within a character: `stream: true` keeps its first bytes for the next chunk.
         const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
@@ -149,15 +124,18 @@ export class Connection {
         for (const line of lines) if (line !== "") yield JSON.parse(line);
       }
     } catch (error) {
-      lost(error);
+      signal.throwIfAborted();
+      // The caller begins again, with credentials that are read anew.
+      if (wasRefused(error, 401)) this.#access.refused();
+      if (error instanceof ApiError) throw error;
+      throw this.#noted(noAnswer(what, error));
     }
   }
 
   /** Ends retries and the reading of credentials. Calls under way fail or complete as the transport decides. */
   async close(): Promise<void> {
-    const closed = new Error("the connection is closed");
-    this.#closed.abort(closed);
-    this.#access.close(closed);
+    this.#isClosed = true;
+    this.#access.close(new Error("the connection is closed"));
     await this.#connections.close();
   }
 
@@ -179,19 +157,20 @@ export class Connection {
   /** A forbidden call is repeated only shortly after an outage, since a 403 is final on a server that runs. */
   #again({ failure, request, attempt, sinceMs }: FailedTry): number | null {
     const { clock, random } = this.#options;
-    if (failure instanceof NoAnswer && request !== undefined) this.#note(failure);
+    if (failure instanceof NoAnswer && request !== undefined) this.#noted(failure);
     const isRecent = clock.monotonic() - this.#outage < RECENT_MS;
     const mayPass =
       failure instanceof NoAnswer || wasRefused(failure, ...AGAIN) || (isRecent && isForbidden(failure));
-    if (!mayPass || this.#closed.signal.aborted || sinceMs > OUTAGE_MS) return null;
+    if (!mayPass || this.#isClosed || sinceMs > OUTAGE_MS) return null;
     return backoff(random, attempt, 100, SLOWEST_MS);
   }
 
   /** Notes an outage (`isRecent`). */
-  #note({ cause }: NoAnswer): void {
+  #noted(failure: NoAnswer): NoAnswer {
     this.#outage = this.#options.clock.monotonic();
     // The server's authority or our own certificate was renewed: the files have the new one, and the next attempt reads them.
-    if (isCertificateError(cause)) this.#access.refused();
+    if (isCertificateError(failure.cause)) this.#access.refused();
+    return failure;
   }
 }
 
@@ -203,10 +182,10 @@ function requestOf(method: HttpRequest["method"], { path, query, body }: Call, a
     url: `${server}${path}${query === undefined ? "" : `?${new URLSearchParams(query)}`}`,
     headers: {
       accept: "application/json",
-      ...(authorization === null ? {} : { authorization }),
-      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(authorization !== null && { authorization }),
+      ...(body !== undefined && { "content-type": "application/json" }),
     },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(body !== undefined && { body: JSON.stringify(body) }),
   };
 }
 
@@ -219,6 +198,6 @@ function isForbidden(error: unknown): boolean {
 function operationOf(method: string, path: string): string {
   // `/api/v1/...` has two parts before the kind, `/apis/GROUP/VERSION/...` has three.
   const parts = path.split("/").slice(path.startsWith("/api/") ? 3 : 4);
-  const [first = "", , kind = first, , below] = parts[0] === "namespaces" ? parts : ["", "", ...parts];
-  return `${[kind, below].filter((part) => part !== undefined && part !== "").join(".")}.${method}`;
+  const [first, , kind = first, , below] = parts[0] === "namespaces" ? parts : ["", "", ...parts];
+  return [kind, below, method].filter(Boolean).join(".");
 }

@@ -1,4 +1,4 @@
-import type { HttpAnswer, SaidFault } from "@nodeyard/driver";
+import { type HttpAnswer, jsonIn, type SaidFault } from "@nodeyard/driver";
 
 /** The fields of a Status object that are read (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/). */
 interface Status {
@@ -9,17 +9,7 @@ interface Status {
 
 /** What an API server's error answer says: "AlreadyExists", "Forbidden", "Expired", and causes such as "NamespaceTerminating". */
 export function statusFault({ text }: Pick<HttpAnswer, "text">): SaidFault {
-  const { reason, message, details } = statusOf(text);
+  const { reason, message, details }: Status = jsonIn(text);
   const codes = [reason, ...(details?.causes ?? []).map((cause) => cause.reason)];
   return { codes: codes.filter((code) => code !== undefined), text: message };
-}
-
-/** Empty for an answer that is no JSON object, as from a proxy. */
-function statusOf(text: string): Status {
-  try {
-    const parsed = JSON.parse(text) as Status | null;
-    return typeof parsed === "object" && parsed !== null ? parsed : {};
-  } catch {
-    return {};
-  }
 }

@@ -1,6 +1,7 @@
 import { CloudConfigError, parseCloudFile } from "@nodeyard/driver";
 import type { TlsOptions } from "@nodeyard/driver/http";
 import { messageOf } from "@nodeyard/runtime";
+import { z } from "zod";
 
 /** Environment, files and programs that credentials are read from. Tests pass their own. */
 export interface KubeFiles {
@@ -12,14 +13,11 @@ export interface KubeFiles {
   read(path: string): string | undefined;
   /** The proxy that the environment names for a server; null: none. */
   proxy(server: string): string | null;
-  /** Runs a credential plugin and returns its output. A relative command is looked up in `folder`. */
+  /** Runs a credential plugin and returns its output. */
   run(command: PluginCommand, signal: AbortSignal): Promise<string>;
 }
 
-/**
- * A credential plugin of a kubeconfig (https://kubernetes.io/docs/reference/access-authn-authz/authentication/, "client-go
- * credential plugins").
- */
+/** A credential plugin (https://kubernetes.io/docs/reference/access-authn-authz/authentication/, "client-go credential plugins"). */
 export interface PluginCommand {
   readonly command: string;
   readonly args: readonly string[];
@@ -44,81 +42,87 @@ export interface Access {
   readonly expires: number | null;
 }
 
-/** A cluster of a kubeconfig. Keys and meaning: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/ */
-interface Cluster {
-  readonly server?: string;
-  readonly "certificate-authority"?: string;
-  readonly "certificate-authority-data"?: string;
-  readonly "insecure-skip-tls-verify"?: boolean;
-  readonly "tls-server-name"?: string;
-  readonly "proxy-url"?: string;
-}
+/** Tokens, passwords and names may be written without quotes; of the keys that are read, none is a number. */
+const NAME = z.union([z.string(), z.number().transform(String)], {
+  error: "must be text; put quotes around it",
+});
+const TEXT = NAME.nullish().transform((text) => text || undefined);
+const GIVE = "give the rights to the user itself";
+/** Keys of a user under which others would act than the file says, were they ignored; and what to do instead. */
+const UNSUPPORTED: Readonly<Record<string, string>> = {
+  "auth-provider": "use a credential plugin (exec), a token or a client certificate",
+  ...{ as: GIVE, "as-uid": GIVE, "as-groups": GIVE, "as-user-extra": GIVE },
+};
 
-/**
- * A user of a kubeconfig. Of several credentials a plugin's counts before a token file, a token, and user name with password. A
- * client certificate is sent with any of them.
- */
-interface User {
-  readonly token?: string;
-  readonly tokenFile?: string;
-  readonly username?: string;
-  readonly password?: string;
-  readonly "client-certificate"?: string;
-  readonly "client-certificate-data"?: string;
-  readonly "client-key"?: string;
-  readonly "client-key-data"?: string;
-  readonly exec?: {
-    readonly apiVersion?: string;
-    readonly command?: string;
-    readonly args?: readonly string[] | null;
-    readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
-    readonly provideClusterInfo?: boolean;
-    readonly installHint?: string;
-  };
-}
+/** Keys and meaning: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/ */
+const CONTEXT = z.object({ cluster: TEXT, user: TEXT });
+const CLUSTER = z.object({
+  ...{ server: TEXT, "tls-server-name": TEXT, "proxy-url": TEXT },
+  ...{ "certificate-authority": TEXT, "certificate-authority-data": TEXT },
+  "insecure-skip-tls-verify": z.boolean().nullish(),
+});
+/** A plugin's credential counts before a token file, a token, and user name with password. A client certificate is sent with any of them. */
+const USER = z.object({
+  ...{ token: TEXT, tokenFile: TEXT, username: TEXT, password: TEXT },
+  ...{ "client-certificate": TEXT, "client-certificate-data": TEXT },
+  ...{ "client-key": TEXT, "client-key-data": TEXT },
+  exec: z
+    .object({
+      ...{ apiVersion: TEXT, command: TEXT, installHint: TEXT },
+      args: z.array(NAME).nullish(),
+      env: z.array(z.object({ name: NAME, value: NAME })).nullish(),
+      provideClusterInfo: z.boolean().nullish(),
+    })
+    .nullish(),
+});
+/** What the entries hold is read where one is chosen. */
+const ENTRIES = z.array(z.looseObject({ name: NAME })).nullish();
+const FILE = z.object(
+  { "current-context": TEXT, contexts: ENTRIES, clusters: ENTRIES, users: ENTRIES },
+  { error: "it is no mapping" },
+);
+/** An ExecCredential (https://kubernetes.io/docs/reference/config-api/client-authentication.v1/). `expirationTimestamp`: RFC 3339. */
+const CREDENTIAL = z.object({
+  status: z
+    .object({ token: TEXT, clientCertificateData: TEXT, clientKeyData: TEXT, expirationTimestamp: TEXT })
+    .refine((status) => status.token ?? status.clientCertificateData, {
+      error: "its answer has neither a token nor a certificate",
+    }),
+});
 
-interface KubeConfig {
-  readonly "current-context"?: string;
-  readonly contexts?: readonly Named<"context", { readonly cluster?: string; readonly user?: string }>[];
-  readonly clusters?: readonly Named<"cluster", Cluster>[];
-  readonly users?: readonly Named<"user", User>[];
-}
-
-type Named<K extends string, V> = { readonly name: string } & { readonly [P in K]?: V };
-/** An entry with the folder of its file, ending in a slash: relative paths in it start there. */
-type Found<V> = V & { readonly folder: string };
+/** An entry of a file: relative paths in it start at the file's folder, which ends in a slash. */
+type Entry<S extends z.ZodType> = Partial<z.infer<S>> & { readonly folder: string };
 
 /** Folder in which the kubelet mounts the credentials of a pod's service account. */
-const IN_CLUSTER = "/var/run/secrets/kubernetes.io/serviceaccount";
+const IN_CLUSTER = "/var/run/secrets/kubernetes.io/serviceaccount/";
 
 /**
  * The access of a context. Without `context`: that of `current-context`, or of the pod that this process runs in when there is no
- * kubeconfig. Throws CloudConfigError.
+ * kubeconfig. Rejects with CloudConfigError, or with the signal's reason.
  */
 export async function resolveAccess(
   context: string | null,
   files: KubeFiles,
   signal: AbortSignal,
 ): Promise<Access> {
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = "443", KUBECONFIG } = files.env;
   const configs = readConfigs(files);
-  if (configs.length === 0) {
-    const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = "443" } = files.env;
-    if (host !== undefined && context === null) return inCluster(files, host, port);
-    throw new CloudConfigError(
-      `there is no kubeconfig ${files.env.KUBECONFIG || "~/.kube/config"}, and this is no pod of a cluster; write it, or name another in KUBECONFIG`,
-    );
+  if (configs.length === 0 && host !== undefined && context === null) {
+    // The variable has an IPv6 address without brackets.
+    const server = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
+    const cluster = { server, "certificate-authority": "ca.crt", folder: IN_CLUSTER };
+    return accessOf(cluster, { tokenFile: "token", folder: IN_CLUSTER }, files, signal);
   }
-  const wanted = context ?? configs.map(({ config }) => config["current-context"]).find(Boolean);
+  if (configs.length === 0)
+    throw new CloudConfigError(
+      `there is no kubeconfig ${KUBECONFIG || "~/.kube/config"}, and this is no pod of a cluster; write it, or name another in KUBECONFIG`,
+    );
+  const wanted = context ?? configs.map((config) => config["current-context"]).find(Boolean);
   if (wanted === undefined)
     throw new CloudConfigError("the kubeconfig has no current-context; set `context` of the provider");
-  const chosen = find(configs, "contexts", "context", wanted);
-  const cluster = find(configs, "clusters", "cluster", chosen.cluster ?? "");
-  const user =
-    chosen.user === undefined || chosen.user === ""
-      ? ({ folder: "" } as Found<User>)
-      : find(configs, "users", "user", chosen.user);
-  refuseUnsupported(user, chosen.user ?? "");
-  return accessOf(cluster, user, files, signal);
+  const { cluster = "", user } = find(configs, "context", wanted, CONTEXT);
+  const as = user === undefined ? { folder: "" } : find(configs, "user", user, USER);
+  return accessOf(find(configs, "cluster", cluster, CLUSTER), as, files, signal);
 }
 
 function readConfigs({ env, home, read }: KubeFiles) {
@@ -126,178 +130,120 @@ function readConfigs({ env, home, read }: KubeFiles) {
   const paths = (env.KUBECONFIG ?? "").split(":").filter((path) => path !== "");
   return (paths.length > 0 ? paths : [`${home}/.kube/config`]).flatMap((path) => {
     try {
-      const text = read(path);
-      const config = text === undefined ? null : (words(parseCloudFile(text)) as KubeConfig | null);
-      if (config !== null && typeof config !== "object") throw new Error("it is no mapping");
-      return config === null ? [] : [{ config, folder: path.slice(0, path.lastIndexOf("/") + 1) }];
+      const config = parseCloudFile(read(path) ?? "");
+      return config === null ? [] : { ...FILE.parse(config), folder: path.replace(/[^/]*$/, "") };
     } catch (error) {
-      throw new CloudConfigError(`${path} cannot be read: ${messageOf(error)}`, { cause: error });
+      throw new CloudConfigError(`${path} cannot be read: ${said(error)}`, { cause: error });
     }
   });
 }
 
-/** With numbers as text: tokens, passwords and names may be written without quotes. Of the keys that are read, none is a number. */
-function words(value: unknown): unknown {
-  if (typeof value === "number") return String(value);
-  if (Array.isArray(value)) return value.map(words);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, words(member)]));
-}
-
-/** Keys of a user under which others would act than the file says, were they ignored. */
-const UNSUPPORTED: Readonly<Record<string, string>> = {
-  "auth-provider": "use a credential plugin (exec), a token or a client certificate",
-  as: "give the rights to the user itself",
-  "as-uid": "give the rights to the user itself",
-  "as-groups": "give the rights to the user itself",
-  "as-user-extra": "give the rights to the user itself",
-};
-
-const TEXTS = ["token", "tokenFile", "username", "password"];
-
-/** Throws CloudConfigError for a way to log in that is not supported: without it, requests would go out with other rights. */
-function refuseUnsupported(user: object, name: string): void {
-  for (const [key, value] of Object.entries(user))
-    if (TEXTS.includes(key) && typeof value !== "string")
-      throw new CloudConfigError(
-        `${key} of user ${name} of the kubeconfig must be text; put quotes around it`,
-      );
-  for (const [key, remedy] of Object.entries(UNSUPPORTED))
-    if (Object.hasOwn(user, key))
-      throw new CloudConfigError(
-        `user ${name} of the kubeconfig has ${key}, which Nodeyard does not support; ${remedy}`,
-      );
-}
-
 /** The first file that has the name counts, as in kubectl. */
-function find<L extends "contexts" | "clusters" | "users", K extends string>(
+function find<S extends z.ZodType<object>>(
   configs: ReturnType<typeof readConfigs>,
-  list: L,
-  key: K,
+  kind: "context" | "cluster" | "user",
   name: string,
-) {
-  type Value = NonNullable<NonNullable<KubeConfig[L]>[number][K & keyof NonNullable<KubeConfig[L]>[number]]>;
-  for (const { config, folder } of configs)
-    for (const entry of config[list] ?? [])
-      if (entry.name === name)
-        return { ...((entry as Readonly<Record<string, unknown>>)[key] as Value), folder } as Found<Value>;
-  const known = configs.flatMap(({ config }) => (config[list] ?? []).map((entry) => entry.name));
-  throw new CloudConfigError(`the kubeconfig has no ${key} ${name}; it has ${known.join(", ") || "none"}`);
+  schema: S,
+): Entry<S> {
+  const all = configs.flatMap(({ folder, ...config }) =>
+    (config[`${kind}s`] ?? []).map((entry) => ({ name: entry.name, value: Object(entry[kind]), folder })),
+  );
+  const found = all.find((entry) => entry.name === name);
+  if (found === undefined) {
+    const known = all.map((entry) => entry.name).join(", ") || "none";
+    throw new CloudConfigError(`the kubeconfig has no ${kind} ${name}; it has ${known}`);
+  }
+  const { value, folder } = found;
+  const of = `${kind} ${name} of the kubeconfig`;
+  const refused = kind === "user" && Object.keys(UNSUPPORTED).find((key) => key in value);
+  if (refused)
+    throw new CloudConfigError(
+      `${of} has ${refused}, which Nodeyard does not support; ${UNSUPPORTED[refused]}`,
+    );
+  const { data, error } = schema.safeParse(value);
+  if (data !== undefined) return { ...data, folder };
+  throw new CloudConfigError(`${error!.issues[0]!.path.join(".")} of ${of} ${said(error)}`, { cause: error });
 }
 
-/** Reads all files and runs the plugin of a context. Throws CloudConfigError, or the signal's reason. */
+/** What is wrong first. */
+function said(error: unknown): string {
+  return error instanceof z.ZodError ? error.issues[0]!.message : messageOf(error);
+}
+
+/** Reads all files and runs the plugin of a context. */
 async function accessOf(
-  cluster: Found<Cluster>,
-  user: Found<User>,
+  cluster: Entry<typeof CLUSTER>,
+  user: Entry<typeof USER>,
   files: KubeFiles,
   signal: AbortSignal,
 ): Promise<Access> {
+  const textOf = ({ folder }: { readonly folder: string }, path: string) => {
+    const whole = path.startsWith("/") ? path : `${folder}${path}`;
+    const text = files.read(whole);
+    if (text === undefined)
+      throw new CloudConfigError(`there is no file ${whole}, which the kubeconfig needs`);
+    return text;
+  };
+  /** PEM text of data (base64), which take precedence, or of a file. */
+  const pem = (entry: { readonly folder: string }, data: string | undefined, path: string | undefined) => {
+    if (data !== undefined) return Buffer.from(data, "base64").toString("utf8");
+    return path === undefined ? null : textOf(entry, path);
+  };
   if (cluster.server === undefined) throw new CloudConfigError("the cluster of the kubeconfig has no server");
   const server = cluster.server.replace(/\/+$/, "");
-  const ca = pem(cluster, "certificate-authority", files);
-  const plugin = user.exec === undefined ? undefined : await pluginStatus(user, cluster, ca, files, signal);
-  const route: Route = {
-    verify: cluster["insecure-skip-tls-verify"] !== true,
-    ca,
-    cert: plugin?.clientCertificateData ?? pem(user, "client-certificate", files),
-    key: plugin?.clientKeyData ?? pem(user, "client-key", files),
-    serverName: cluster["tls-server-name"] ?? null,
-    // As in kubectl, a cluster's proxy takes precedence over that of the environment.
-    proxy: cluster["proxy-url"] ?? files.proxy(server),
+  const ca = pem(cluster, cluster["certificate-authority-data"], cluster["certificate-authority"]);
+  const plugin = await pluginStatus(user, server, ca, files, signal);
+  const { tokenFile, username, password = "", "client-certificate": cert, "client-key": key } = user;
+  const token = plugin?.token ?? (tokenFile === undefined ? user.token : textOf(user, tokenFile));
+  const basic = Buffer.from(`${username}:${password}`).toString("base64");
+  const expires = plugin?.expirationTimestamp;
+  return {
+    server,
+    route: {
+      verify: cluster["insecure-skip-tls-verify"] !== true,
+      ca,
+      cert: plugin?.clientCertificateData ?? pem(user, user["client-certificate-data"], cert),
+      key: plugin?.clientKeyData ?? pem(user, user["client-key-data"], key),
+      serverName: cluster["tls-server-name"] ?? null,
+      // As in kubectl, a cluster's proxy takes precedence over that of the environment.
+      proxy: cluster["proxy-url"] ?? files.proxy(server),
+    },
+    authorization: token ? `Bearer ${token.trim()}` : username ? `Basic ${basic}` : null,
+    expires: expires === undefined ? null : Date.parse(expires),
   };
-  const expires = plugin?.expirationTimestamp === undefined ? null : Date.parse(plugin.expirationTimestamp);
-  return { server, route, authorization: authorizationOf(user, plugin?.token, files), expires };
 }
 
-/** Value of the header; null when only a certificate authenticates, or nothing does. */
-function authorizationOf(user: Found<User>, fromPlugin: string | undefined, files: KubeFiles): string | null {
-  const token =
-    fromPlugin ?? (user.tokenFile === undefined ? user.token : needed(user.folder, user.tokenFile, files));
-  if (token !== undefined) return `Bearer ${token.trim()}`;
-  if (user.username === undefined) return null;
-  return `Basic ${Buffer.from(`${user.username}:${user.password ?? ""}`).toString("base64")}`;
-}
-
-function inCluster(files: KubeFiles, host: string, port: string): Access {
-  // The variable has an IPv6 address without brackets.
-  const server = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
-  const ca = needed("", `${IN_CLUSTER}/ca.crt`, files);
-  const route: Route = {
-    verify: true,
-    ca,
-    cert: null,
-    key: null,
-    serverName: null,
-    proxy: files.proxy(server),
-  };
-  const token = needed("", `${IN_CLUSTER}/token`, files).trim();
-  return { server, route, authorization: `Bearer ${token}`, expires: null };
-}
-
-/** PEM text of `key`-data (base64), which takes precedence, or of the file that `key` names. */
-function pem(
-  from: Found<Cluster | User>,
-  key: "certificate-authority" | "client-certificate" | "client-key",
-  files: KubeFiles,
-): string | null {
-  const values = from as object as Readonly<Record<string, string | undefined>>;
-  const data = values[`${key}-data`];
-  if (data !== undefined && data !== "") return Buffer.from(data, "base64").toString("utf8");
-  const path = values[key];
-  return path === undefined || path === "" ? null : needed(from.folder, path, files);
-}
-
-/** A file that must exist. Throws CloudConfigError with its path. */
-function needed(folder: string, path: string, files: KubeFiles): string {
-  const whole = path.startsWith("/") ? path : `${folder}${path}`;
-  const text = files.read(whole);
-  if (text === undefined) throw new CloudConfigError(`there is no file ${whole}, which the kubeconfig needs`);
-  return text;
-}
-
-/**
- * `status` of an ExecCredential (https://kubernetes.io/docs/reference/config-api/client-authentication.v1/).
- * `expirationTimestamp`: RFC 3339.
- */
-interface PluginStatus {
-  readonly token?: string;
-  readonly clientCertificateData?: string;
-  readonly clientKeyData?: string;
-  readonly expirationTimestamp?: string;
-}
-
-/**
- * Runs the credential plugin, which gets its request in KUBERNETES_EXEC_INFO. Called for each reading; `Connection` keeps the
- * result until shortly before it expires.
- */
+/** Runs the credential plugin, if there is one, with its request in KUBERNETES_EXEC_INFO. */
 async function pluginStatus(
-  { exec, folder }: Found<User>,
-  cluster: Cluster,
+  { exec, folder }: Entry<typeof USER>,
+  server: string,
   ca: string | null,
   files: KubeFiles,
   signal: AbortSignal,
-): Promise<PluginStatus> {
-  const { command = "", args, env, provideClusterInfo, installHint = "" } = exec!;
-  const apiVersion = exec!.apiVersion ?? "client.authentication.k8s.io/v1";
-  const info = {
-    server: cluster.server,
-    ...(ca === null ? {} : { "certificate-authority-data": Buffer.from(ca).toString("base64") }),
+) {
+  if (!exec) return undefined;
+  const { apiVersion = "client.authentication.k8s.io/v1", command = "", installHint = "" } = exec;
+  const cluster = {
+    server,
+    ...(ca !== null && { "certificate-authority-data": Buffer.from(ca).toString("base64") }),
   };
   // A launcher has no terminal, so a plugin that would ask for a password has to fail instead.
-  const spec = { interactive: false, ...(provideClusterInfo === true ? { cluster: info } : {}) };
-  const execInfo = JSON.stringify({ apiVersion, kind: "ExecCredential", spec });
-  const own = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
-  const program = command.includes("/") && !command.startsWith("/") ? `${folder}${command}` : command;
-  const call = { command: program, args: args ?? [], env: { ...own, KUBERNETES_EXEC_INFO: execInfo } };
+  const spec = { interactive: false, ...(exec.provideClusterInfo && { cluster }) };
+  const own = (exec.env ?? []).map(({ name, value }) => [name, value]);
+  const call = {
+    command: command.includes("/") && !command.startsWith("/") ? `${folder}${command}` : command,
+    args: exec.args ?? [],
+    env: {
+      ...Object.fromEntries(own),
+      KUBERNETES_EXEC_INFO: JSON.stringify({ apiVersion, kind: "ExecCredential", spec }),
+    },
+  };
   try {
-    const { status } = JSON.parse(await files.run(call, signal)) as { readonly status?: PluginStatus };
-    if (status?.token === undefined && status?.clientCertificateData === undefined)
-      throw new CloudConfigError("its answer has neither a token nor a certificate");
-    return status;
+    return CREDENTIAL.parse(JSON.parse(await files.run(call, signal))).status;
   } catch (error) {
     signal.throwIfAborted();
     // The output of the plugin is not quoted, since it may contain the token.
-    const why = error instanceof SyntaxError ? "its answer is not JSON" : messageOf(error);
+    const why = error instanceof SyntaxError ? "its answer is not JSON" : said(error);
     const hint = why === "ENOENT" ? `it is not installed. ${installHint}`.trim() : why;
     throw new CloudConfigError(`the credential plugin ${command} failed: ${hint}`, { cause: error });
   }

@@ -1,61 +1,18 @@
-/** Metadata of every API object (Kubernetes API conventions, "Metadata"). */
+import type { PodSpec, PodStatus } from "kubernetes-types/core/v1.d.ts";
+import type { ListMeta, ObjectMeta } from "kubernetes-types/meta/v1.d.ts";
+import type { Connection } from "./connection.ts";
+
+/**
+ * What is read of every API object. Its uid is unique over time, unlike its name; its version increases with each change of any object of the
+ * server. A namespace's status has a phase and conditions, as that of a pod.
+ */
 export interface KubeObject {
-  readonly metadata: {
-    readonly name: string;
-    /** Absent for objects without a namespace, such as namespaces themselves. */
-    readonly namespace?: string;
-    /** Unique over time, unlike the name: a new object of the same name has another one. */
-    readonly uid: string;
-    /** Increases with each change of any object of the server (`versionOf` in watch.ts). */
-    readonly resourceVersion: string;
-    /** RFC 3339, as the server's clock says. */
-    readonly creationTimestamp?: string;
-    /** Set when the deletion has begun; the object exists until its finalizers and containers have ended. */
-    readonly deletionTimestamp?: string;
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
+  readonly metadata: ObjectMeta & Required<Pick<ObjectMeta, "name" | "uid" | "resourceVersion">>;
+  readonly status?: PodStatus;
 }
 
-/** One page of a list. `continue` is empty or absent on the last one. `resourceVersion` is the version of the whole list, on each page. */
-export interface List<T> {
-  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
-  readonly items: readonly T[];
-}
-
-/** A condition of a status. `status` is "True", "False" or "Unknown". */
-export interface Condition {
-  readonly type: string;
-  readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
-}
-
-/** State of a container. It is waiting, running or terminated; only the two that explain a failure are read. */
-export interface ContainerStatus {
-  readonly name: string;
-  readonly state?: {
-    readonly waiting?: { readonly reason?: string; readonly message?: string };
-    readonly terminated?: { readonly reason?: string; readonly exitCode?: number; readonly message?: string };
-  };
-}
-
-/** The fields of a pod that are read (https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/). */
 export interface Pod extends KubeObject {
-  readonly spec: {
-    /** Node of the cluster; absent until the scheduler has chosen one. */
-    readonly nodeName?: string;
-    readonly containers: readonly PodContainer[];
-  };
-  readonly status?: {
-    /** "Pending", "Running", "Succeeded", "Failed" or "Unknown". */
-    readonly phase?: string;
-    readonly reason?: string;
-    readonly message?: string;
-    readonly conditions?: readonly Condition[];
-    readonly containerStatuses?: readonly ContainerStatus[];
-    readonly initContainerStatuses?: readonly ContainerStatus[];
-  };
+  readonly spec: PodSpec;
 }
 
 /** Amounts as Kubernetes quantities: "500m", "2Gi", 1 (`quantity` in amounts.ts). */
@@ -67,26 +24,28 @@ export interface PodContainer {
   };
 }
 
-/**
- * All pages of a list. Rejects when a page fails: a partial list would make existing objects look deleted. All pages show the
- * collection as it was at `version`, from which a watch can begin.
- */
-export async function listAll<T>(
-  page: (query: Readonly<Record<string, string>>) => Promise<List<T>>,
-  query: Readonly<Record<string, string>> = {},
-): Promise<{ readonly items: readonly T[]; readonly version: string }> {
-  const items: T[] = [];
-  for (let next = ""; ; ) {
-    const { metadata, items: some } = await page({
-      ...query,
-      limit: PAGE,
-      ...(next === "" ? {} : { continue: next }),
-    });
-    items.push(...some);
-    next = metadata.continue ?? "";
-    if (next === "") return { items, version: metadata.resourceVersion };
-  }
+/** One page of a list. The version is that of the whole list, on each page. */
+interface List<T> {
+  readonly metadata: ListMeta;
+  readonly items: readonly T[];
 }
 
 /** Objects per page: bounds the size of one answer, and the server's work for it. */
 const PAGE = "1000";
+
+/** All pages of a list, which show the collection as it was at `version`. Rejects when a page fails: what it has would look deleted. */
+export async function listAll<T>(
+  connection: Connection,
+  path: string,
+  signal: AbortSignal,
+  query: Readonly<Record<string, string>> = {},
+): Promise<{ readonly items: readonly T[]; readonly version: string | undefined }> {
+  const items: T[] = [];
+  for (let more = {}; ; ) {
+    const page = { path, query: { ...query, limit: PAGE, ...more }, signal };
+    const { metadata, items: some } = await connection.get<List<T>>(page);
+    items.push(...some);
+    if (!metadata.continue) return { items, version: metadata.resourceVersion };
+    more = { continue: metadata.continue };
+  }
+}

@@ -3,7 +3,8 @@ import { homedir } from "node:os";
 import { proxyOf } from "@nodeyard/driver";
 import { wireOf } from "@nodeyard/driver/http";
 import { textIfExists } from "@nodeyard/runtime";
-import type { KubeHost } from "../clusters.ts";
+import type { KubeHost } from "../cluster.ts";
+import { createKubernetesDrivers } from "../driver.ts";
 
 /** Most connections to one API server. Each watch occupies one. */
 const CONNECTIONS = 24;
@@ -29,3 +30,6 @@ export const thisHost: KubeHost = {
   },
   connect: (route) => wireOf(route, () => route.proxy, CONNECTIONS),
 };
+
+/** The drivers `kubernetes`, `openshift` and `openshiftpods`. They share the connection to a cluster. */
+export const [kubernetesDriver, openshiftDriver, openshiftpodsDriver] = createKubernetesDrivers(thisHost);

@@ -1,74 +1,59 @@
+import { createHash } from "node:crypto";
 import {
   type CreateOrder,
   filledTemplates,
+  jsonIn,
   type LabelConfig,
   type Log,
+  type Metadata,
   machineMetadata,
-  type Resources,
   type Tag,
   tagOf,
 } from "@nodeyard/driver";
-import type { KubeObject } from "../client/index.ts";
+import { z } from "zod";
+import type { Access, KubeObject } from "../client/index.ts";
 import type { KubeLabelOwn } from "../config.ts";
+import type { Kind } from "../config-table.ts";
+import { EMPTY_OR_LABEL_VALUE } from "../grammar.ts";
+import { USER } from "./access.ts";
 
-/** Facts about a node that the cluster stores with its object, as JSON in one annotation. */
-export interface About {
-  /** Null when the object is not a node's, or its tag is incomplete. */
-  readonly tag: Tag | null;
+/** Facts about a node that the cluster stores with its object, as JSON in one annotation. Other users of the cluster may edit it. */
+const FACTS = z.object({
   /** Use of the quota at creation: the label may have changed or left the configuration since. Empty when it is not known. */
-  readonly resources: Resources;
+  resources: z.record(z.string(), z.number()).catch({}),
   /** Name of the pod in the namespace; null when the namespace was made without one. */
-  readonly pod: string | null;
-}
+  pod: z.string().nullable().catch(null),
+});
 
 /** Annotation of namespaces and pods. */
 export const ABOUT = "nodeyard/node";
 /** The only annotation that a ProjectRequest can set: OpenShift copies it to the project and drops labels. */
-export const DESCRIPTION = "openshift.io/description";
+const DESCRIPTION = "openshift.io/description";
 
 /** Value of the annotation. */
 export function aboutText(tag: Tag, label: LabelConfig<KubeLabelOwn>, pod: string | null): string {
   return JSON.stringify({ ...machineMetadata(tag), resources: label.own.amounts, pod });
 }
 
-/** Reads labels, and the annotation of objects that cannot have our labels (projects). Text in another format gives no tag. */
-export function aboutOf({ metadata }: KubeObject): About {
-  const { labels = {}, annotations = {} } = metadata;
-  const facts = parsed(annotations[ABOUT] ?? annotations[DESCRIPTION]);
-  const { resources, pod } = facts;
-  return {
-    tag: tagOf(labels) ?? tagOf(facts),
-    resources: isAmounts(resources) ? resources : {},
-    pod: typeof pod === "string" ? pod : null,
-  };
+/** Labels, with the annotation of objects that cannot have our labels (projects) or have lost them. */
+export function metadataOf(object: KubeObject): Metadata {
+  const { labels = {} } = object.metadata;
+  return tagOf(labels) === null ? { ...(factsOf(object) as Metadata), ...labels } : labels;
 }
 
-/** The fields of a text in JSON; empty for any other text, such as the description of a project that a person wrote. */
-function parsed(text: string | undefined): Readonly<Record<string, unknown>> {
-  if (text === undefined || !text.startsWith("{")) return {};
-  try {
-    return JSON.parse(text) as Readonly<Record<string, unknown>>;
-  } catch {
-    return {};
-  }
+/** What is stored with an object. */
+export function aboutOf(object: KubeObject): z.infer<typeof FACTS> & { readonly tag: Tag | null } {
+  return { ...FACTS.parse(factsOf(object)), tag: tagOf(metadataOf(object)) };
 }
 
-/** Checked, because other users of the cluster may edit annotations, and a text in a sum of amounts would break the quota. */
-function isAmounts(value: unknown): value is Resources {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    Object.values(value).every((amount) => typeof amount === "number")
-  );
+/** Empty for a description that a person wrote. */
+function factsOf({ metadata: { annotations = {} } }: KubeObject) {
+  return jsonIn(annotations[ABOUT] ?? annotations[DESCRIPTION] ?? "");
 }
-
-/** The value of a label, which may be empty. */
-const VALUE = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
 /**
- * Labels of all objects of a node: those of the file, those from templates, and the tag, which takes precedence. A template that
- * fails, or that gives no valid value, is logged and left out (docs/contract/config.md, "Templates"): the API server would refuse
- * the whole object.
+ * Labels of all objects of a node: those of the file, those from templates, and the tag, which takes precedence. A template that fails, or
+ * gives no valid value, for which the API server would refuse the whole object, is left out (docs/contract/config.md, "Templates").
  */
 export function labelsOf({ label, tag, request }: CreateOrder, log: Log): Readonly<Record<string, string>> {
   const { labels, dynamicLabels } = label.own as KubeLabelOwn;
@@ -77,7 +62,41 @@ export function labelsOf({ label, tag, request }: CreateOrder, log: Log): Readon
   const omit = (key: string, problem: string) =>
     log.warn({ label: label.name, key }, `dynamic label ${key} is left out: it ${problem}`);
   for (const [key, text] of Object.entries(filledTemplates(dynamicLabels, request, omit)))
-    if (VALUE.test(text)) all[key] = text;
+    if (EMPTY_OR_LABEL_VALUE.holds(text)) all[key] = text;
     else omit(key, `gives ${text}, which no label can be`);
   return { ...all, ...machineMetadata(tag), nodepool_node_label: label.name };
+}
+
+/**
+ * `connection_port` in the format of Zuul's executor, which makes a kubeconfig of it (docs/contract/records.md, "Node"). `pod` null: the
+ * node is a namespace. `token` null: the launcher authenticates by a certificate only.
+ */
+export function portOf(
+  kind: Kind,
+  namespace: string,
+  pod: string | null,
+  { server, route: { ca, verify } }: Pick<Access, "server" | "route">,
+  token: string | null,
+): Readonly<Record<string, unknown>> {
+  return {
+    ...(kind === "kubernetes" && { name: namespace }),
+    namespace,
+    host: server,
+    skiptls: !verify,
+    token,
+    user: USER,
+    // Base64 of the PEM, as in a kubeconfig. Null: the system's authorities count. In a shared project Nodepool always writes this key.
+    ...((kind === "openshiftpods" || (verify && ca !== null)) && {
+      ca_crt: ca === null ? null : Buffer.from(ca).toString("base64"),
+    }),
+    ...(pod !== null && { pod }),
+  };
+}
+
+/**
+ * A suffix for a name that is taken: `n` and eight hexadecimal digits. It must not be a number, because Nodepool takes a number at the end
+ * for a node id. Two owners of one name with equal marks would only end a launch with an error, as the tags are compared.
+ */
+export function markOf({ installation, provider }: Tag): string {
+  return `n${createHash("sha256").update(`${installation} ${provider}`).digest("hex").slice(0, 8)}`;
 }

@@ -1,5 +1,6 @@
 import { DriverError, type DriverErrorKind, deadline, messageOf, type Tag } from "@nodeyard/driver";
-import type { Connection, ObjectWatch, Pod } from "../client/index.ts";
+import type { EventList } from "kubernetes-types/core/v1.d.ts";
+import type { Connection, KubeObject, ObjectWatch, Pod } from "../client/index.ts";
 import { POD_MS } from "../config.ts";
 import type { Site } from "../site.ts";
 
@@ -10,7 +11,7 @@ interface PodPlace {
   readonly name: string;
 }
 
-/** What of a provider's parts is used here; the scheduler's words while a pod waits for room are remarked on its node. */
+/** The scheduler's words while a pod waits for room are remarked on its node. */
 type ReadySite = Pick<Site, "clock" | "remark"> & {
   readonly cluster: { readonly connection: Connection };
   readonly config: { readonly own: { readonly roomMs: number } };
@@ -31,58 +32,49 @@ export async function podReady(
   signal: AbortSignal,
 ): Promise<Pod> {
   const { roomMs } = config.own;
-  const late = () => new DriverError("timeout", `pod ${nameOf(place)} is not ready after ${POD_MS / 1000} s`);
-  // A pod that was deleted is judged by its last state, which has the reason of an eviction.
-  const judge = (wanted: (pod: Pod) => boolean) => (pod: Pod | undefined, last: Pod | undefined) => {
-    const latest = pod ?? last;
-    const failure = latest && failureOf(latest);
-    if (failure !== undefined) throw new DriverError(failure.kind, `pod ${nameOf(place)}: ${failure.why}`);
-    if (pod === undefined) throw new DriverError("not-found", `pod ${nameOf(place)} was deleted`);
-    return wanted(pod) ? pod : undefined;
+  const named = `pod ${place.namespace}/${place.name}`;
+  const until = async (ms: number, late: () => DriverError, wanted: (pod: Pod) => boolean) => {
+    using limit = deadline(clock, ms, late, signal);
+    // A pod that was deleted is judged by its last state, which has the reason of an eviction.
+    const judge = (pod: Pod | undefined, last: Pod | undefined) => {
+      const latest = pod ?? last;
+      const failure = latest && failureOf(latest);
+      if (failure !== undefined) throw new DriverError(failure.kind, `${named}: ${failure.why}`);
+      if (pod === undefined) throw new DriverError("not-found", `${named} was deleted`);
+      return wanted(pod) ? pod : undefined;
+    };
+    return await watch.wait(place, judge, limit.signal);
   };
+  const late = () => new DriverError("timeout", `${named} is not ready after ${POD_MS / 1000} s`);
   try {
     // Each turn waits for ready or refused, and gives a refused pod `roomMs`.
     for (;;) {
-      using limit = deadline(clock, POD_MS, late, signal);
-      const pod = await watch.wait(
-        place,
-        judge((one) => isReady(one) || isRefused(one)),
-        limit.signal,
-      );
-      if (isReady(pod)) return pod;
       // The scheduler tries again and again, and only its last words are true now.
-      let latest = pod;
+      let latest = await until(POD_MS, late, (pod) => isReady(pod) || isRefused(pod));
+      if (isReady(latest)) return latest;
       remark(place.tag, `the cluster's scheduler had no room at first: ${refusalOf(latest)}`);
-      const noRoom = () =>
-        new DriverError("capacity", `pod ${nameOf(place)} cannot be scheduled: ${refusalOf(latest)}`);
-      using patience = deadline(clock, roomMs, noRoom, signal);
-      await watch.wait(
-        place,
-        judge((one) => {
-          latest = one;
-          return !isRefused(one);
-        }),
-        patience.signal,
-      );
+      const noRoom = () => new DriverError("capacity", `${named} cannot be scheduled: ${refusalOf(latest)}`);
+      await until(roomMs, noRoom, (pod) => {
+        latest = pod;
+        return !isRefused(pod);
+      });
     }
   } catch (error) {
     // Only the limit of this function is explained. The caller's signal may abort with a timeout too, that of its step.
     if (!(error instanceof DriverError && error.kind === "timeout") || signal.aborted) throw error;
-    throw await explained(connection, watch, place, error, signal);
+    const phase = watch.get(place.name, place.namespace)?.status?.phase ?? "not there";
+    const why = [`${error.message}; it is ${phase}`, ...(await warningsOf(connection, place, signal))];
+    throw new DriverError("timeout", why.join("; "), { cause: error });
   }
 }
 
-function nameOf({ namespace, name }: PodPlace): string {
-  return `${namespace}/${name}`;
-}
-
 /** The condition of this type, undefined while the cluster has not set it. */
-function conditionOf({ status }: Pod, type: string) {
+function conditionOf({ status }: KubeObject, type: string) {
   return status?.conditions?.find((condition) => condition.type === type);
 }
 
 /** The pod runs and every container passes its readiness probe. */
-export function isReady(pod: Pod): boolean {
+function isReady(pod: Pod): boolean {
   return pod.status?.phase === "Running" && conditionOf(pod, "Ready")?.status === "True";
 }
 
@@ -97,102 +89,59 @@ function refusalOf(pod: Pod): string {
   return conditionOf(pod, "PodScheduled")?.message ?? "no reason given";
 }
 
-/** Whether the pod has ended. `restartPolicy: Never`: it does not start again. */
-export function hasEnded({ metadata, status }: Pod): boolean {
+/** Whether a pod has ended, or a namespace or pod is being deleted. `restartPolicy: Never`: a pod does not start again. */
+export function hasEnded({ metadata, status }: KubeObject): boolean {
   return (
     metadata.deletionTimestamp !== undefined || status?.phase === "Failed" || status?.phase === "Succeeded"
   );
 }
 
 /** Waiting reasons of containers that only a change of the configuration can end. */
-const HOPELESS: ReadonlySet<string> = new Set([
-  "InvalidImageName",
-  "ErrImageNeverPull",
-  "CreateContainerConfigError",
-]);
+const HOPELESS = ["InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"];
 /** Waiting reasons that retries have not ended: the kubelet backs off after more than one attempt. */
-const STUCK: ReadonlySet<string> = new Set([
-  "ImagePullBackOff",
-  "CrashLoopBackOff",
-  "RunContainerError",
-  ...HOPELESS,
-]);
+const STUCK = ["ImagePullBackOff", "CrashLoopBackOff", "RunContainerError", ...HOPELESS];
 /** Words in registries' messages for an image that does not exist or may not be pulled. */
 const NO_IMAGE = /not found|unknown|denied|unauthorized|forbidden|does not exist/i;
 
 /** Why the pod will not become ready, as the end of a sentence; undefined while it still may. */
-function failureOf(pod: Pod): { readonly kind: DriverErrorKind; readonly why: string } | undefined {
-  const { status, metadata } = pod;
+export function failureOf(
+  pod: KubeObject,
+): { readonly kind: DriverErrorKind; readonly why: string } | undefined {
+  const { phase, reason, message, containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
   // An eviction (drain, preemption, taint) sets this condition before the pod ends, also where status.reason stays empty.
   const disruption = conditionOf(pod, "DisruptionTarget");
-  const said = [status?.reason ?? disruption?.reason, status?.message ?? disruption?.message]
-    .filter((text) => text !== undefined && text !== "")
-    .join(": ");
+  const said = [reason ?? disruption?.reason, message ?? disruption?.message].filter(Boolean).join(": ");
   // Before the deletion: a pod that has ended is often being deleted as well, and its end is the better reason.
-  if (status?.phase === "Failed") {
-    const ended = (status.containerStatuses ?? []).map(({ state }) => state?.terminated).find(Boolean);
-    const exit =
-      ended === undefined ? "" : `its container ended with exit code ${ended.exitCode} ${ended.reason ?? ""}`;
-    return {
-      kind: "transient",
-      why: `it failed: ${[said, exit].filter(Boolean).join("; ") || "no reason given"}`,
-    };
+  if (phase === "Failed") {
+    const ended = containerStatuses.map(({ state }) => state?.terminated).find(Boolean);
+    const exit = ended && `its container ended with exit code ${ended.exitCode} ${ended.reason ?? ""}`;
+    const why = [said, exit].filter(Boolean).join("; ") || "no reason given";
+    return { kind: "transient", why: `it failed: ${why}` };
   }
-  if (status?.phase === "Succeeded")
+  if (phase === "Succeeded")
     return { kind: "configuration", why: "its containers ended; the image's command has to keep running" };
-  if (metadata.deletionTimestamp !== undefined)
-    return { kind: "transient", why: `it was deleted before it was ready${said === "" ? "" : `: ${said}`}` };
-  for (const { name, state } of [
-    ...(status?.initContainerStatuses ?? []),
-    ...(status?.containerStatuses ?? []),
-  ]) {
-    const { reason = "", message = "" } = state?.waiting ?? {};
-    if (!STUCK.has(reason)) continue;
-    const isHopeless = HOPELESS.has(reason) || (reason === "ImagePullBackOff" && NO_IMAGE.test(message));
-    const kind = isHopeless ? "configuration" : "transient";
-    return { kind, why: `container ${name}: ${reason}${message === "" ? "" : `: ${message}`}` };
+  if (pod.metadata.deletionTimestamp !== undefined)
+    return { kind: "transient", why: `it was deleted before it was ready${said && `: ${said}`}` };
+  for (const { name, state } of [...initContainerStatuses, ...containerStatuses]) {
+    const { reason: waiting = "", message: words = "" } = state?.waiting ?? {};
+    if (!STUCK.includes(waiting)) continue;
+    const isHopeless = HOPELESS.includes(waiting) || (waiting === "ImagePullBackOff" && NO_IMAGE.test(words));
+    const why = `container ${name}: ${waiting}${words && `: ${words}`}`;
+    return { kind: isHopeless ? "configuration" : "transient", why };
   }
   return undefined;
 }
 
-/** The fields of a core/v1 Event that are read. */
-interface PodEvent {
-  readonly type?: string;
-  readonly reason: string;
-  readonly message?: string;
-}
-
-/** Events of the pod. Never rejects but for the signal: without the right to read events, the result is one that says so. */
-async function eventsOf(
-  connection: Connection,
-  { namespace, name }: PodPlace,
-  signal: AbortSignal,
-): Promise<readonly PodEvent[]> {
-  const path = `/api/v1/namespaces/${namespace}/events`;
+/** The pod's last warnings, such as a volume that cannot be mounted. They only improve a message: the right to read them may be missing. */
+async function warningsOf(connection: Connection, { namespace, name }: PodPlace, signal: AbortSignal) {
   const query = { fieldSelector: `involvedObject.name=${name},involvedObject.kind=Pod` };
   try {
-    return (await connection.get<{ items: readonly PodEvent[] }>({ path, query, signal })).items;
+    const events = { path: `/api/v1/namespaces/${namespace}/events`, query, signal };
+    const { items } = await connection.get<EventList>(events);
+    const warnings = items.filter(({ type }) => type !== "Normal");
+    return warnings.slice(-2).map(({ reason, message }) => `${reason}: ${message}`);
   } catch (error) {
     signal.throwIfAborted();
-    // Events only improve the message. A credential may lack the right to read them.
-    return [{ reason: "", message: `its events cannot be read: ${messageOf(error)}` }];
+    return [`its events cannot be read: ${messageOf(error)}`];
   }
-}
-
-/** The timeout error with the pod's warnings, such as a volume that cannot be mounted or a network that is not ready. */
-async function explained(
-  connection: Connection,
-  watch: ObjectWatch<Pod>,
-  place: PodPlace,
-  error: DriverError,
-  signal: AbortSignal,
-): Promise<DriverError> {
-  const events = await eventsOf(connection, place, signal);
-  const warnings = events
-    .filter(({ type }) => type !== "Normal")
-    .map(({ reason, message }) => `${reason}: ${message}`);
-  const phase = watch.get(place.name, place.namespace)?.status?.phase ?? "not there";
-  return new DriverError("timeout", [`${error.message}; it is ${phase}`, ...warnings.slice(-2)].join("; "), {
-    cause: error,
-  });
 }

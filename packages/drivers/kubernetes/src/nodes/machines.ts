@@ -1,0 +1,186 @@
+import {
+  type Cloud,
+  type CreateOrder,
+  DriverError,
+  deadline,
+  NodeMachines,
+  type Snapshot,
+  type Steps,
+  sameNode,
+  unlessRefused,
+} from "@nodeyard/driver";
+import { type KubeObject, listAll, type ObjectWatch } from "../client/index.ts";
+import { SUBDOMAIN } from "../grammar.ts";
+import type { Site } from "../site.ts";
+import { aboutOf, markOf, metadataOf } from "./about.ts";
+import { failureOf, hasEnded } from "./ready.ts";
+
+/** Milliseconds for one call with its retries during a restart of the server. */
+export const CALL_MS = 60_000;
+/** Milliseconds without news of an object after which it is read: the watch may be silent, or a deletion not have been heard. */
+const UNHEARD_MS = 10_000;
+/** The same for an object of which the watch tells that it ends: a namespace with a pod takes its time. */
+const HELD_MS = 60_000;
+/** Conditions of a namespace that ends only when somebody does something: a job may have set a finalizer. */
+const HELD = ["NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure"];
+/** The end of a wait for news; compared by identity. */
+const UNHEARD = new Error("no news of an object");
+
+/** A collection in which an object stands for a node: namespaces, projects, or the pods of one project. */
+export interface Collection<T extends KubeObject> {
+  /** Path of its API without a slash at the end: `/api/v1/namespaces`. */
+  readonly path: string;
+  /** Namespace of the collection; empty when it has none. */
+  readonly namespace: string;
+  /** What its objects are, for steps and messages. */
+  readonly what: "namespace" | "pod";
+  /** The server answers 403 for what is another owner's or gone. */
+  readonly isProject: boolean;
+  /** Rejects when the credential may not watch the collection. */
+  watch(signal: AbortSignal): Promise<ObjectWatch<T>>;
+  /** Nodepool's name for the order's object. Another one is made of it for when it is taken. */
+  nameOf(order: CreateOrder): string;
+  /** One call that creates the object with the order's tag on it. Rejects with reason AlreadyExists when the name is taken. */
+  make(order: CreateOrder, name: string, signal: AbortSignal): Promise<T>;
+}
+
+/**
+ * Objects as machines of nodes: claimed by name, identified by their tag, deleted by uid; names are used again, so that an id in here is
+ * `NAME/UID`, and in records the name. Errors are the client's, and DriverErrors.
+ */
+export function objectsIn<T extends KubeObject>(
+  { cluster: { connection }, clock, installation }: Pick<Site, "cluster" | "clock" | "installation">,
+  { path, namespace, what, isProject, watch, nameOf, make }: Collection<T>,
+  closed: AbortSignal,
+): Pick<Cloud<T>, "machines" | "before" | "make" | "stored"> {
+  const prefix = namespace === "" ? "" : `${namespace}-`;
+
+  /** Reads an object, and tells the watch. Undefined: there is none, or another one has its name. */
+  async function read(id: string, signal: AbortSignal): Promise<T | undefined> {
+    const { name, uid } = partsOf(id);
+    const call = connection.get<T>({ path: `${path}/${name}`, signal });
+    const there = await unlessRefused(call, 404, ...(isProject ? [403] : []));
+    const known = await watch(signal);
+    const seen = known.get(name, namespace);
+    if (there !== undefined) known.note(there);
+    if (seen !== undefined && seen.metadata.uid !== there?.metadata.uid) known.forget(seen);
+    return only(there, uid);
+  }
+
+  /** Requests the deletion of an object. From a listing, its id is the name alone, which may be another owner's by now. */
+  async function remove(id: string, signal: AbortSignal): Promise<void> {
+    const { name, uid } = partsOf(id);
+    if (uid === undefined) {
+      const there = await read(id, signal);
+      if (there !== undefined && aboutOf(there).tag?.installation === installation)
+        await remove(idOf(there), signal);
+      return;
+    }
+    const body = { propagationPolicy: "Background", preconditions: { uid } };
+    // 409: the name belongs to another object now, or the deletion has begun already.
+    await unlessRefused(connection.delete({ path: `${path}/${name}`, body, signal }), 404, 409);
+  }
+
+  /** Waits for news of an object; without any, looks for itself. */
+  async function wait<V>(
+    kind: "active" | "gone",
+    id: string,
+    judge: (snapshot: Snapshot<T>) => V | undefined,
+    signal: AbortSignal,
+  ): Promise<V> {
+    const { name, uid } = partsOf(id);
+    const known = await watch(signal);
+    const began = clock.monotonic();
+    for (let heard = began; ; ) {
+      using limit = deadline(clock, UNHEARD_MS, () => UNHEARD, signal);
+      const seen = (one: T | undefined, last: T | undefined) =>
+        judge({ item: only(one, uid), departed: false, whole: true, sure: last !== undefined });
+      try {
+        return await known.wait({ name, namespace }, seen, limit.signal);
+      } catch (error) {
+        if (error !== UNHEARD) throw error;
+      }
+      const isEnding = known.get(name, namespace)?.metadata.deletionTimestamp !== undefined;
+      if (isEnding && clock.monotonic() - heard < HELD_MS) continue;
+      heard = clock.monotonic();
+      const held = heldBy(await read(id, signal));
+      if (kind === "gone" && held !== undefined && heard - began >= HELD_MS)
+        throw new DriverError("transient", `${what} ${name} does not end: ${held}`);
+    }
+  }
+
+  const byId = (objects: Iterable<T>) => new Map([...objects].map((one) => [idOf(one), one]));
+  const stored = (id: string) => `${prefix}${partsOf(id).name}`;
+  const machines = new NodeMachines<T>({
+    ...{ clock, closed, what, read, metadataOf, idOf, createMs: CALL_MS },
+    watch: {
+      wait,
+      async all(signal, now) {
+        const known = await watch(signal);
+        if (now) await known.list(signal);
+        return byId(known.values());
+      },
+      whole: async (signal) => byId((await listAll<T>(connection, path, signal)).items),
+    },
+    externalIdOf: (object) => stored(idOf(object)),
+    idIn(id) {
+      const isName = typeof id === "string" && SUBDOMAIN.holds(id) && id.startsWith(prefix);
+      return isName ? id.slice(prefix.length) : undefined;
+    },
+    isUp: () => true,
+    hasFailed: hasEnded,
+    failure(object, place) {
+      const { kind, why } = failureOf(object)!;
+      return new DriverError(kind, `${place}: ${what} ${object.metadata.name}: ${why}`);
+    },
+    isLeaving: ({ metadata }) => metadata.deletionTimestamp !== undefined,
+    delete: remove,
+  });
+
+  return {
+    machines,
+    stored,
+    /** What an interrupted launch may have made is then looked for by its name, too. */
+    async *before(order, found, saving): Steps<undefined> {
+      if (found === undefined) yield { step: "name", deadlineMs: CALL_MS, ...saving(stored(nameOf(order))) };
+    },
+    /** Creating first and reading only on a conflict saves a call, and leaves the decision between two launchers to the server. */
+    make: async (order) => async (signal) => {
+      const known = await watch(signal);
+      const names = [nameOf(order), `${nameOf(order)}-${markOf(order.tag)}`];
+      for (const name of names) {
+        const made = await unlessRefused(make(order, name, signal), "AlreadyExists");
+        // The answer to a ProjectRequest has no version.
+        if (made?.metadata.resourceVersion) known.note(made);
+        if (made !== undefined) return idOf(made);
+        const there = await read(name, signal);
+        if (there !== undefined && sameNode(aboutOf(there).tag, order.tag)) return idOf(there);
+      }
+      // Fatal: another attempt would find the same owners.
+      throw new DriverError("fatal", `others have ${what}s ${names.join(" and ")}`);
+    },
+  };
+}
+
+/** The answer to a ProjectRequest has no uid. */
+function idOf({ metadata: { name, uid } }: KubeObject): string {
+  return uid ? `${name}/${uid}` : name;
+}
+
+function partsOf(id: string): { readonly name: string; readonly uid: string | undefined } {
+  const [name = "", uid] = id.split("/");
+  return { name, uid };
+}
+
+/** The object, unless it is another one of the name. */
+function only<T extends KubeObject>(object: T | undefined, uid: string | undefined): T | undefined {
+  return uid === undefined || object?.metadata.uid === uid ? object : undefined;
+}
+
+/** What keeps a namespace from ending, in its own words. */
+function heldBy(object: KubeObject | undefined): string | undefined {
+  const held = object?.status?.conditions?.find(
+    ({ type, status }) => HELD.includes(type) && status === "True",
+  );
+  return held && (held.message ?? held.type);
+}
