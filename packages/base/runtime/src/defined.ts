@@ -11,3 +11,10 @@ export function defined<T extends object>(members: T): Defined<T> {
   for (const [name, value] of Object.entries(members)) if (value !== undefined) kept[name] = value;
   return kept as Defined<T>;
 }
+
+/** The object without the members that are null or undefined: what an API calls optional, of settings that are null unless they are set. */
+export function present<T extends object>(members: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value != null)) as {
+    [K in keyof T]?: NonNullable<T[K]>;
+  };
+}

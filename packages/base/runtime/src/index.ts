@@ -9,7 +9,7 @@ export {
   type Timer,
 } from "./clock.ts";
 export { compareText } from "./compare.ts";
-export { defined } from "./defined.ts";
+export * from "./defined.ts";
 export { nodeHttp, nodeHttps } from "./edge/node-http.ts";
 export { type ServiceState, serviceReporter } from "./edge/service-manager.ts";
 export { systemClock, systemRandom } from "./edge/system.ts";

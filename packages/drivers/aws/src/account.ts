@@ -1,21 +1,19 @@
-import type { Host, Instance, Volume } from "@aws-sdk/client-ec2";
+import type { Host, Instance } from "@aws-sdk/client-ec2";
 import {
   type Account,
   type ApiCall,
+  CallRates,
   type Clock,
   ListWatch,
+  type ListWatchOptions,
   type Log,
   messageOf,
   type Place,
-  SharedValue,
 } from "@nodeyard/driver";
-import { Aws, allPages, CallPace, codeOf, type Place as Site } from "./client/index.ts";
+import { Aws, codeOf, type Place as Site } from "./client/index.ts";
 import type { sdk } from "./edge/sdk.ts";
-import { ImageSources } from "./images/index.ts";
 import { Lookups } from "./lookups.ts";
 import { Batch } from "./machines/batch.ts";
-import { Prices } from "./prices.ts";
-import { Quotas } from "./quota/quotas.ts";
 
 /** Most ids in one TerminateInstances or ReleaseHosts call. Each call costs a turn at the rate limit, so deletions share calls. */
 const MOST_IDS = 50;
@@ -23,9 +21,6 @@ const MOST_IDS = 50;
 const GATHER_MS = 200;
 /** Instances per page, the API's maximum. */
 const PAGE = 1_000;
-/** Hosts and volumes change together with instances and are rarely read, so their lists may be this old. */
-const FRESH_MS = 5_000;
-const STALE_MS = 30_000;
 /** Milliseconds after which a new instance must be listed (EC2 API Reference, "Eventual consistency"). */
 const LISTED_MS = 60_000;
 
@@ -44,17 +39,12 @@ export interface AccountOptions {
  */
 export class AwsAccount implements Account {
   readonly aws: Aws;
-  readonly pace: CallPace;
+  readonly pace: CallRates;
   /** All instances of the account in the region, also those of other users. Terminated instances are left out. */
   readonly instances: ListWatch<Instance>;
-  /** Dedicated hosts of the account in the region, also released ones and those of other users. `invalidate` before a judgement. */
-  readonly hosts: SharedValue<readonly Host[]>;
-  readonly volumes: SharedValue<readonly Volume[]>;
+  /** The same of dedicated hosts. Released ones are left out: they cost nothing and cannot be used any more (EC2 API Reference, "Host"). */
+  readonly hosts: ListWatch<Host>;
   readonly lookups: Lookups;
-  readonly sources: ImageSources;
-  readonly quotas: Quotas;
-  /** Asked only by providers with `price-api`. */
-  readonly prices: Prices;
   /** Instances to terminate, by id. A call resolves when EC2 has accepted it, not when the machine is gone. */
   readonly terminations: Batch;
   readonly releases: Batch;
@@ -63,41 +53,34 @@ export class AwsAccount implements Account {
   #place: Place = {};
 
   constructor({ place, sdk: modules, clock, log, observe }: AccountOptions) {
-    this.pace = new CallPace(clock);
+    this.pace = new CallRates(clock);
     const aws = new Aws(place, modules, { pace: this.pace, clock, log, observe });
     this.aws = aws;
-    this.instances = new ListWatch<Instance>({
-      clock,
-      what: "list of instances",
-      settledMs: LISTED_MS,
-      // EC2 cannot list changes only, so each listing is complete.
+    // EC2 cannot list changes only, so each listing is complete.
+    const watch = <T>(what: string, how: Pick<ListWatchOptions<T>, "list" | "idOf" | "isGone">) =>
+      new ListWatch<T>({
+        ...{ ...how, clock, what: `list of ${what}`, settledMs: LISTED_MS },
+        onFailure: (error) =>
+          log.warn({ region: place.region, error: messageOf(error) }, `cannot list the ${what}; will retry`),
+      });
+    this.instances = watch<Instance>("instances", {
       list: async (signal) => {
-        const listed = await listInstances(aws, signal);
-        this.#locate(listed.find(ownerOf));
+        const request = { MaxResults: PAGE };
+        const all = await aws.list("ec2.describeInstances", "Reservations", request, signal);
+        const listed = all.flatMap(({ Instances = [] }) => Instances);
+        this.#locate(listed);
         return listed;
       },
-      idOf: ({ InstanceId }) => InstanceId ?? "",
+      idOf: ({ InstanceId = "" }) => InstanceId,
       // EC2 still lists a terminated instance for about an hour.
       isGone: ({ State }) => State?.Name === "terminated",
-      onFailure: (error) =>
-        log.warn({ region: place.region, error: messageOf(error) }, "cannot list the instances; will retry"),
     });
-    const shared = { clock, freshMs: FRESH_MS, staleMs: FRESH_MS };
-    this.hosts = new SharedValue({
-      ...shared,
-      what: "list of hosts",
-      load: (signal) => listHosts(aws, signal),
-    });
-    this.volumes = new SharedValue({
-      ...shared,
-      staleMs: STALE_MS,
-      what: "list of volumes",
-      load: (signal) => listVolumes(aws, signal),
+    this.hosts = watch<Host>("hosts", {
+      list: (signal) => aws.list("ec2.describeHosts", "Hosts", {}, signal),
+      idOf: ({ HostId = "" }) => HostId,
+      isGone: ({ State = "" }) => State.startsWith("released"),
     });
     this.lookups = new Lookups(aws, clock);
-    this.sources = new ImageSources(aws, clock);
-    this.quotas = new Quotas(aws, clock);
-    this.prices = new Prices(aws, clock);
     const batch = { clock, most: MOST_IDS, gatherMs: GATHER_MS };
     const { signal } = this.#closed;
     this.terminations = new Batch({
@@ -105,7 +88,7 @@ export class AwsAccount implements Account {
       // One unknown id makes EC2 refuse the whole call, and terminate none.
       isOfOne: (error) => codeOf(error).startsWith("InvalidInstanceID"),
       async send(ids) {
-        await aws.ec2((ec2, to) => ec2.terminateInstances({ InstanceIds: [...ids] }, to), signal);
+        await aws.call("ec2.terminateInstances", { InstanceIds: [...ids] }, signal);
         return new Map();
       },
     });
@@ -125,11 +108,13 @@ export class AwsAccount implements Account {
   async locate(signal: AbortSignal): Promise<void> {
     const account = await this.aws.account(signal);
     this.#place = { region: await this.aws.region(signal), ...(account !== undefined && { account }) };
-    this.#locate([...(await this.instances.all(signal, false)).values()].find(ownerOf));
+    this.#locate([...(await this.instances.all(signal, false)).values()]);
   }
 
-  #locate(machine: Instance | undefined): void {
-    const account = machine && ownerOf(machine);
+  /** The account that machines belong to. */
+  #locate(machines: readonly Instance[]): void {
+    const interfaces = machines.flatMap(({ NetworkInterfaces = [] }) => NetworkInterfaces);
+    const account = interfaces.find(({ OwnerId }) => OwnerId !== undefined)?.OwnerId;
     if (account !== undefined && this.#place.region !== undefined) this.#place = { ...this.#place, account };
   }
 
@@ -141,38 +126,9 @@ export class AwsAccount implements Account {
   /** Callers that still wait get an error. */
   async close(): Promise<void> {
     this.#closed.abort(new Error("the account is not used any more"));
-    this.instances.close();
-    const { hosts, volumes, lookups, sources, quotas, prices } = this;
-    for (const shared of [hosts, volumes, lookups, sources, quotas, prices]) shared.close();
+    for (const shared of [this.instances, this.hosts, this.lookups.known]) shared.close();
     await this.aws.close();
   }
-}
-
-/** The account that a machine belongs to. */
-function ownerOf({ NetworkInterfaces }: Instance): string | undefined {
-  return NetworkInterfaces?.find(({ OwnerId }) => OwnerId !== undefined)?.OwnerId;
-}
-
-function listInstances(aws: Aws, signal: AbortSignal): Promise<readonly Instance[]> {
-  return allPages(
-    (token) => aws.ec2((ec2, to) => ec2.describeInstances({ MaxResults: PAGE, ...token }, to), signal),
-    ({ Reservations }) => Reservations?.flatMap(({ Instances }) => Instances ?? []),
-  );
-}
-
-function listHosts(aws: Aws, signal: AbortSignal): Promise<readonly Host[]> {
-  return allPages(
-    (token) => aws.ec2((ec2, to) => ec2.describeHosts({ ...token }, to), signal),
-    ({ Hosts }) => Hosts,
-  );
-}
-
-/** All volumes of the account in the region, also those of other users: they use the same quota. */
-function listVolumes(aws: Aws, signal: AbortSignal): Promise<readonly Volume[]> {
-  return allPages(
-    (token) => aws.ec2((ec2, to) => ec2.describeVolumes({ ...token }, to), signal),
-    ({ Volumes }) => Volumes,
-  );
 }
 
 /** Releases hosts. EC2 reports a host that is in use in a successful answer (`Unsuccessful`), not by an error. */
@@ -181,12 +137,12 @@ async function releaseHosts(
   ids: readonly string[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, unknown>> {
-  const { Unsuccessful } = await aws.ec2((ec2, to) => ec2.releaseHosts({ HostIds: [...ids] }, to), signal);
+  const { Unsuccessful = [] } = await aws.call("ec2.releaseHosts", { HostIds: [...ids] }, signal);
   return new Map(
-    (Unsuccessful ?? []).map(({ ResourceId, Error: refusal }) => {
+    Unsuccessful.map(({ ResourceId = "", Error: refusal }) => {
       const { Code = "Unknown", Message = "no reason is given" } = refusal ?? {};
       const error = new Error(`host ${ResourceId} is not released: ${Message}`);
-      return [ResourceId ?? "", Object.assign(error, { name: Code, $metadata: {} })];
+      return [ResourceId, Object.assign(error, { name: Code.replace(/^Client\./, ""), $metadata: {} })];
     }),
   );
 }

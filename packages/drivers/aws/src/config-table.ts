@@ -19,7 +19,6 @@ import {
   loginKeys,
   machineKeys,
   mapping,
-  metadata,
   NO_LIMIT,
   NOT_EMPTY,
   needs,
@@ -30,7 +29,7 @@ import {
   seconds,
   section,
   sized,
-  TEMPLATES,
+  tagKeys,
   text,
   textOrTexts,
   texts,
@@ -46,6 +45,18 @@ const filter = section({
   Name: text("The same.", { like: NOT_EMPTY }),
   values: texts("Values that it takes.", { all: sized(1) }),
   Values: texts("The same.", { all: sized(1) }),
+});
+
+/** Keys of a root volume. */
+const volume = <T extends string | null>(type: T) => ({
+  "volume-type": text("Type of the root volume.", {
+    ...{ default: type, shown: type ?? "the image's", like: is.VOLUME_TYPE },
+  }),
+  "volume-size": integer("Size of the root volume.", {
+    ...{ shown: "the image's", unit: "GiB", like: is.VOLUME_SIZE },
+  }),
+  iops: integer("Of the root volume.", { like: is.IOPS }),
+  throughput: integer("Of the root volume.", { unit: "MiB/s", like: is.THROUGHPUT }),
 });
 
 /** A label has a fleet or an instance type, never both (`atMostOne` at the pool). */
@@ -73,29 +84,13 @@ const label = {
   "ebs-optimized": flag("Dedicated bandwidth to volumes.", { default: false }),
   "use-spot": flag("A spot instance.", { default: false }).as("spot"),
   "dedicated-host": flag("On a host of its own; needs the pool's `availability-zone`.", { default: false }),
-  volume: group({
-    "volume-type": text("Type of the root volume.", { shown: "the image's", like: is.VOLUME_TYPE }).as(
-      "type",
-    ),
-    "volume-size": integer("Size of the root volume.", {
-      shown: "the image's",
-      unit: "GiB",
-      like: is.VOLUME_SIZE,
-    }).as("size"),
-    iops: integer("Of the root volume.", { like: is.IOPS }),
-    throughput: integer("Of the root volume.", { unit: "MiB/s", like: is.THROUGHPUT }),
-    "volume-encrypted": flag("The root volume is encrypted, whatever the image and the account say.", {
-      default: false,
-    })
-      .accepted(OURS)
-      .as("encrypted"),
-    "volume-kms-key": text("Key of that encryption: id, ARN or alias.", {
-      shown: "the account's",
-      like: is.PARAMETER,
-    })
-      .accepted(OURS)
-      .as("kmsKey"),
-  }),
+  ...volume(null),
+  "volume-encrypted": flag("The root volume is encrypted, whatever the image and the account say.", {
+    default: false,
+  }).accepted(OURS),
+  "volume-kms-key": text("Key of that encryption: id, ARN or alias.", {
+    ...{ shown: "the account's", like: is.PARAMETER },
+  }).accepted(OURS),
   userdata: text("User data.", { like: is.USER_DATA }).secret().as("userData"),
   "iam-instance-profile": inner(
     section(
@@ -109,12 +104,7 @@ const label = {
     { default: null, all: is.NAME_OR_ARN, instead: "gives the instance none" },
   ).as("profile"),
   imdsv2: oneOfOrNull("Whether the metadata service wants tokens.", ["required", "optional"]),
-  tags: metadata("Tags of the instance and its volumes.", { ...is.TAGS, like: is.TAG_VALUE }),
-  "dynamic-tags": mapping("The same, from templates such as `{request.tenant_name}`.", {
-    default: {} as Readonly<Record<string, unknown>>,
-    ...is.TAGS,
-    ...TEMPLATES,
-  }),
+  ...tagKeys("Tags of the instance and its volumes.", is.TAGS),
 };
 
 /** Limits that a provider and its pools have alike; `limitsOf` in config.ts says which one counts. */
@@ -152,14 +142,7 @@ const diskimage = {
   ...loginKeys,
   architecture: text("Architecture.", { default: "x86_64", like: is.ARCHITECTURE }),
   "ena-support": flag("Enhanced networking.", { default: true }),
-  "volume-size": integer("Size of the root volume.", {
-    unit: "GiB",
-    shown: "the image's",
-    like: is.VOLUME_SIZE,
-  }),
-  "volume-type": text("Type of the root volume.", { default: "gp3", like: is.VOLUME_TYPE }),
-  iops: integer("Of the root volume.", { like: is.IOPS }),
-  throughput: integer("Of the root volume.", { unit: "MiB/s", like: is.THROUGHPUT }),
+  ...volume("gp3"),
   "import-method": oneOf("How an upload becomes an image.", ["snapshot", "ebs-direct", "image"], {
     default: "snapshot",
   }),
@@ -176,7 +159,7 @@ const diskimage = {
     .as("deprecateAfterMs")
     .accepted(OURS),
   // The builder adds these tags to the metadata of uploads. On equal keys the tag counts.
-  tags: mapping("Tags of the image.", { ...is.TAGS, like: is.TAG_VALUE }).unread(),
+  tags: mapping("Tags of the image.", is.TAGS).unread(),
 };
 
 /** Keys of a `cloud-images` entry, one of the first three (`sourceOf` in config.ts). */
@@ -193,12 +176,8 @@ const cloudImage = {
   }).accepted(OURS),
 };
 
-/**
- * Keys of a provider of driver `aws` (docs/contract/config.md). What Nodepool has not is marked OURS; what its validator does not
- * know, though it works there, DOCUMENTED.
- */
-export const awsTable = {
-  ...machineKeys(180),
+/** Keys of a provider that only this driver reads. */
+const own = {
   "region-name": text("Region.", { needed: "validator", like: is.REGION }).as("region"),
   "profile-name": text("Profile of the credentials.", { shown: "the default chain", like: NOT_EMPTY }).as(
     "profile",
@@ -213,7 +192,9 @@ export const awsTable = {
     section({ "bucket-name": text("Bucket.", { needed: "validator", like: is.BUCKET }) }),
     "Where uploads go first.",
     { default: null },
-  ),
+  )
+    .map((storage) => storage?.bucketName ?? null)
+    .as("bucket"),
   "image-format": oneOf("Format of uploads.", ["ova", "vhd", "vhdx", "vmdk", "raw"], { default: "raw" }),
   "image-import-timeout": seconds("For the limit of imports to free up.", { like: ABOVE_0 }).as(
     "imageImportTimeoutMs",
@@ -226,6 +207,15 @@ export const awsTable = {
     "Prices that `prices` lacks are those of AWS's Price List API and spot market, for Linux.",
     { default: false },
   ).accepted(OURS),
+};
+
+/**
+ * Keys of a provider of driver `aws` (docs/contract/config.md). What Nodepool has not is marked OURS; what its validator does not
+ * know, though it works there, DOCUMENTED.
+ */
+export const awsTable = {
+  ...machineKeys(180),
+  own: group(own),
   limits: group({
     "max-servers": integer("Nodes at once, in each pool.", NO_LIMIT).as("instances"),
     ...limits,
@@ -246,6 +236,8 @@ export const awsTable = {
 export type LabelKeys = Values<typeof label>;
 /** Settings for turning an upload of a diskimage into an AMI. */
 export type AwsDiskimage = Values<typeof diskimage>;
+export type VolumeKeys = Values<ReturnType<typeof volume<string | null>>>;
 export type CloudImageKeys = Values<typeof cloudImage>;
+export type OwnKeys = Values<typeof own>;
 export type ProviderKeys = Values<typeof awsTable>;
 export type PoolKeys = Values<typeof pool>;

@@ -5,6 +5,7 @@ import {
   compilePools,
   driverConfig,
   type Entry,
+  type ImageLists,
   type LoadContext,
   labelImage,
   type PoolConfig,
@@ -17,6 +18,7 @@ import {
   awsTable,
   type CloudImageKeys,
   type LabelKeys,
+  type OwnKeys,
   type PoolKeys,
   type ProviderKeys,
 } from "./config-table.ts";
@@ -33,13 +35,7 @@ export type ImageSource =
   | { readonly parameter: string };
 
 /** Provider settings that only this driver reads. */
-export interface AwsProviderOwn
-  extends Pick<
-    ProviderKeys,
-    "region" | "profile" | "rate" | "imageFormat" | "imageImportTimeoutMs" | "noticeQueue" | "priceApi"
-  > {
-  /** S3 bucket for uploads before their import. */
-  readonly bucket: string | null;
+export interface AwsProviderOwn extends OwnKeys {
   readonly diskimages: ReadonlyMap<string, AwsDiskimage>;
 }
 
@@ -63,8 +59,7 @@ export type AwsPoolConfig = PoolConfig<AwsPoolOwn, AwsLabelOwn>;
 /** The keys of an aws provider: schema, defaults and compiler (docs/reference/configuration.md). */
 export const awsConfig = driverConfig("aws", awsTable, (provider, context): AwsProviderConfig => {
   const images = imagesOf(provider, context);
-  for (const pool of provider.pools) refuseZone(pool, provider.region);
-  const { region, profile, rate, imageFormat, imageImportTimeoutMs, noticeQueue, priceApi } = provider;
+  for (const pool of provider.pools) refuseZone(pool, provider.own.region);
   return {
     ...commonOf(provider),
     pools: compilePools(provider, (pool) => ({
@@ -75,33 +70,20 @@ export const awsConfig = driverConfig("aws", awsTable, (provider, context): AwsP
       own: poolOf(pool),
     })),
     own: {
-      ...{ region, profile, rate, imageFormat, imageImportTimeoutMs, noticeQueue, priceApi },
-      bucket: provider.objectStorage?.bucketName ?? null,
+      ...provider.own,
       diskimages: new Map(provider.diskimages.map(({ name, own }) => [name, own])),
     },
   };
 });
 
-type Images = ReturnType<typeof imagesOf>;
-
 /** The images of the provider by name, with what labels take over from them. */
-function imagesOf(provider: Entry<ProviderKeys>, context: LoadContext) {
-  const lists = compileImages(provider, context, {
-    diskimage: (): ImageSource | null => null,
-    cloudImage: (own): ImageSource | null => sourceOf(own),
-  });
-  const diskimages = provider.diskimages.flatMap(({ at, name, own }) => {
-    const listed = lists.diskimages.get(name);
-    refuseVolume(at, { ...own, type: own.volumeType });
+function imagesOf(provider: Entry<ProviderKeys>, context: LoadContext): ImageLists<ImageSource | null> {
+  for (const { at, own } of provider.diskimages) {
+    refuseVolume(at, own);
     if (own.importMethod === "image" && own.imdsSupport !== null)
       at.error("imds-support", "is not possible with import-method image; write snapshot or ebs-direct");
-    if (listed === undefined) return [];
-    const { username, pythonPath, shellType } = own;
-    // Connection settings come from the entry of `diskimages`, except the user (docs/contract/config.md, "Images of a provider").
-    const login = { username: username ?? listed.connection.username, pythonPath, shellType };
-    return [[name, { ...listed, connection: { ...listed.connection, ...login } }] as const];
-  });
-  return { ...lists, diskimages: new Map(diskimages) };
+  }
+  return compileImages(provider, context, { diskimage: () => null, cloudImage: sourceOf });
 }
 
 function refuseVolume(at: Reader, volume: Parameters<typeof volumeProblem>[0]): void {
@@ -133,16 +115,18 @@ function sourceOf(own: CloudImageKeys): ImageSource | null {
   return { filters, owners: own.imageOwners };
 }
 
-const ON_DEMAND_STRATEGIES: readonly string[] = ["lowest-price", "prioritized"];
-const SPOT_STRATEGIES: readonly string[] = [
-  "price-capacity-optimized",
-  "capacity-optimized",
-  "diversified",
-  "lowest-price",
-];
+const STRATEGIES: Readonly<Record<string, readonly string[]>> = {
+  "on-demand": ["lowest-price", "prioritized"],
+  spot: ["price-capacity-optimized", "capacity-optimized", "diversified", "lowest-price"],
+};
 
 /** The compiled label. Reports what no launch can do: dedicated hosts need one zone, and cannot be spot machines. */
-function labelOf(label: Entry<LabelKeys>, pool: Entry<PoolKeys>, images: Images, context: LoadContext) {
+function labelOf(
+  label: Entry<LabelKeys>,
+  pool: Entry<PoolKeys>,
+  images: ImageLists<ImageSource | null>,
+  context: LoadContext,
+) {
   const { at, name, cloudImage, diskimage, ...own } = label;
   const { connection, image, own: source } = labelImage(label, images, context, null);
   if (image === null) at.useless(undefined, `label ${name} has no image; add cloud-image or diskimage`);
@@ -150,13 +134,13 @@ function labelOf(label: Entry<LabelKeys>, pool: Entry<PoolKeys>, images: Images,
     at.useless(undefined, `label ${name} has no size; add instance-type or fleet`);
   if (diskimage !== null && context.diskimages.has(diskimage) && !images.diskimages.has(diskimage))
     at.error("diskimage", `names ${diskimage}, which is not in this provider's diskimages; add it there`);
-  refuseVolume(at, own.volume);
+  refuseVolume(at, own);
   const strategy = own.fleet?.allocationStrategy;
-  const strategies = own.spot ? SPOT_STRATEGIES : ON_DEMAND_STRATEGIES;
-  if (strategy && !strategies.includes(strategy))
+  const market = own.spot ? "spot" : "on-demand";
+  if (strategy && !STRATEGIES[market]!.includes(strategy))
     at.inner("fleet").error(
       "allocation-strategy",
-      `is ${strategy}, which EC2 has not for ${own.spot ? "spot" : "on-demand"} machines; write ${strategies.join(" or ")}, or change use-spot`,
+      `is ${strategy}, which EC2 has not for ${market} machines; write ${STRATEGIES[market]!.join(" or ")}, or change use-spot`,
     );
   if (own.dedicatedHost && own.spot)
     at.error("dedicated-host", "is not possible together with use-spot; remove one");

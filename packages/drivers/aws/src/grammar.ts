@@ -1,4 +1,4 @@
-import { bytes, type Grammar, pattern, sized, textLike, whole } from "@nodeyard/driver";
+import { bytes, type Grammar, pattern, tagGrammar, textLike, whole } from "@nodeyard/driver";
 
 /** What AWS takes, by its API references of EC2, IAM, S3, SQS and Systems Manager. Ids are judged by their start alone. */
 
@@ -68,15 +68,12 @@ export const ARCHITECTURE = pattern(
   [["arm64"], ["amd64", "aarch64"]],
 );
 export const USER_DATA = bytes(16_384);
-/** Nodeyard's own tags take twelve of the fifty that a resource may have. */
-export const TAGS = {
-  keys: pattern("1 to 128 characters, not aws: at the start", /^(?![aA][wW][sS]:)[\s\S]{1,128}$/, [
+export const TAGS = tagGrammar(
+  pattern("1 to 128 characters, not aws: at the start", /^(?![aA][wW][sS]:)[\s\S]{1,128}$/, [
     ["ci/owner"],
     ["aws:x", ""],
   ]),
-  all: sized(0, 38),
-};
-export const TAG_VALUE = pattern("at most 256 characters", /^[\s\S]{0,256}$/, [["x", ""], ["x".repeat(257)]]);
+);
 
 /** Root volumes: st1 and sc1 cannot boot. */
 export const VOLUME_TYPE = pattern("gp3, gp2, io1, io2 or standard", /^(gp3|gp2|io1|io2|standard)$/, [
@@ -88,13 +85,14 @@ export const IOPS: Grammar = whole(100, 256_000);
 export const THROUGHPUT: Grammar = whole(125, 2_000);
 const WITH_IOPS = ["gp3", "io1", "io2"];
 
-/** What EC2 refuses of settings that are right one by one: the key and the end of a sentence. `type` null: that of the image, which may be any. */
-export function volumeProblem(volume: {
-  readonly type: string | null;
-  readonly iops: number | null;
-  readonly throughput: number | null;
+/** What EC2 refuses of settings that are right one by one: the key and the end of a sentence. The type null: that of the image, which may be any. */
+export function volumeProblem({
+  volumeType: type,
+  iops,
+  throughput,
+}: Readonly<Record<"iops" | "throughput", number | null>> & {
+  readonly volumeType: string | null;
 }): readonly ["iops" | "throughput", string] | undefined {
-  const { type, iops, throughput } = volume;
   if (type === null) return undefined;
   if (iops !== null && !WITH_IOPS.includes(type))
     return [

@@ -1,9 +1,8 @@
 import type { Instance } from "@aws-sdk/client-ec2";
 import { abortable, type CloudPart, type FoundPart, type Resources, tagOf } from "@nodeyard/driver";
 import type { AwsAccount } from "./account.ts";
-import { type Aws, allPages, codeOf } from "./client/index.ts";
-import { isReleased } from "./machines/hosts.ts";
-import { attached, hostAmounts, listedAmounts } from "./quota/amounts.ts";
+import { unless } from "./client/index.ts";
+import { hostAmounts, listedAmounts, volumeAmounts } from "./quota/amounts.ts";
 import { metadataOf } from "./tags.ts";
 
 /** Quotas that count for a provider: those of its labels. Codes begin with "L-"; for others `quota` has no limit. */
@@ -15,67 +14,49 @@ const counted = (all: Resources, codes: ReadonlySet<string>) =>
  * whole account; resources without an installation, such as Nodepool's, get no tag.
  */
 export function besideInstances(
-  account: AwsAccount,
+  { aws, hosts, releases }: AwsAccount,
   codes: ReadonlySet<string>,
 ): Readonly<Record<string, CloudPart>> {
-  const { aws, hosts, volumes } = account;
   return {
     host: {
-      async list(signal) {
-        hosts.invalidate();
-        return (await hosts.get(signal)).flatMap((host): readonly FoundPart[] => {
-          const { HostId: id, HostProperties, Tags } = host;
-          if (isReleased(host) || id === undefined) return [];
+      list: async (signal) =>
+        [...(await hosts.whole(signal))].map(([id, { HostProperties, Tags }]) => {
           const { instances: _, ...code } = hostAmounts(HostProperties?.InstanceType ?? "");
-          return [{ id, tag: tagOf(metadataOf(Tags)), resources: counted(code, codes) }];
-        });
-      },
-      delete: (id, signal) => abortable(account.releases.add(id), signal).catch(unlessGone),
+          return { id, tag: tagOf(metadataOf(Tags)), resources: counted(code, codes) };
+        }),
+      delete: (id, signal) =>
+        abortable(releases.add(id), signal).catch(unless(/^InvalidHost(I[Dd])?\.NotFound/)),
     },
     volume: {
       async list(signal) {
-        volumes.invalidate();
-        return (await volumes.get(signal)).flatMap((volume): readonly FoundPart[] => {
-          const { VolumeId: id, Attachments = [], State, Tags } = volume;
+        // Those of other users use the same quota.
+        const all = await aws.list("ec2.describeVolumes", "Volumes", {}, signal);
+        return all.flatMap((volume): readonly FoundPart[] => {
+          const { VolumeId: id, Attachments = [], State, Tags, VolumeType, Size, Iops } = volume;
           if (id === undefined || State === "deleted" || State === "deleting") return [];
           // A volume in another state is attached or being attached, so a deletion would fail, or hit a machine that has just come up.
           const isFree = State === "available" || State === "error";
           const tag = isFree ? tagOf(metadataOf(Tags)) : null;
           const on = Attachments.map(({ InstanceId }) => InstanceId);
-          return [{ id, on, tag, resources: counted(attached(volume), codes) }];
+          return [{ id, on, tag, resources: counted(volumeAmounts(VolumeType, Size, Iops), codes) }];
         });
       },
-      delete: async (VolumeId, signal) =>
-        void (await aws.ec2((ec2, to) => ec2.deleteVolume({ VolumeId }, to), signal).catch(unlessGone)),
+      delete: async (VolumeId, signal) => void (await aws.maybe("ec2.deleteVolume", { VolumeId }, signal)),
     },
+    // Tagged ones without a machine. EC2 deletes them with their machine unless that fails. They use no quota that is counted here.
     interface: {
-      // Interfaces use no quota that is counted here.
-      list: async (signal) =>
-        (await idleInterfaces(aws, signal)).map(({ NetworkInterfaceId: id = "", TagSet }) => ({
-          ...{ id, tag: tagOf(metadataOf(TagSet)) },
-        })),
+      async list(signal) {
+        const Filters = [
+          { Name: "status", Values: ["available"] },
+          { Name: "tag-key", Values: ["nodeyard_installation"] },
+        ];
+        const all = await aws.list("ec2.describeNetworkInterfaces", "NetworkInterfaces", { Filters }, signal);
+        return all.map(({ NetworkInterfaceId: id = "", TagSet }) => ({ id, tag: tagOf(metadataOf(TagSet)) }));
+      },
       delete: async (NetworkInterfaceId, signal) =>
-        void (await aws
-          .ec2((ec2, to) => ec2.deleteNetworkInterface({ NetworkInterfaceId }, to), signal)
-          .catch(unlessGone)),
+        void (await aws.maybe("ec2.deleteNetworkInterface", { NetworkInterfaceId }, signal)),
     },
   };
-}
-
-function unlessGone(error: unknown): void {
-  if (!/^Invalid(HostI[Dd]|Volume|NetworkInterfaceID)\./.test(codeOf(error))) throw error;
-}
-
-/** Tagged network interfaces without a machine. EC2 deletes them with their machine unless that fails. */
-function idleInterfaces(aws: Aws, signal: AbortSignal) {
-  const Filters = [
-    { Name: "status", Values: ["available"] },
-    { Name: "tag-key", Values: ["nodeyard_installation"] },
-  ];
-  return allPages(
-    (token) => aws.ec2((ec2, to) => ec2.describeNetworkInterfaces({ Filters, ...token }, to), signal),
-    ({ NetworkInterfaces }) => NetworkInterfaces,
-  );
 }
 
 /**
@@ -88,10 +69,11 @@ export async function amountsOf(
   instances: readonly Instance[],
   signal: AbortSignal,
 ): Promise<(instance: Instance) => Resources> {
-  const types = [...new Set(instances.map(({ InstanceType }) => InstanceType ?? ""))];
-  const infos = await Promise.all(
-    types.map(async (type) => [type, await lookups.type(type, signal).catch(() => undefined)] as const),
-  );
-  const byType = new Map(infos);
-  return (instance) => counted(listedAmounts(instance, byType.get(instance.InstanceType ?? "")), codes);
+  const types = [...new Set(instances.map(({ InstanceType = "" }) => InstanceType))];
+  const infos = types.map((type) => lookups.type(type, signal).catch(() => undefined));
+  const found = await Promise.all(infos);
+  return (instance) => {
+    const info = found[types.indexOf(instance.InstanceType ?? "")];
+    return counted(listedAmounts(instance, info), codes);
+  };
 }

@@ -1,5 +1,5 @@
 import { backoff, type Clock, type Log, messageOf, type Random, sleep } from "@nodeyard/driver";
-import { type Aws, allPages } from "./client/index.ts";
+import type { Aws } from "./client/index.ts";
 
 /** Seconds that one ReceiveMessage call waits for messages (long polling), the API's maximum. */
 const WAIT_S = 20;
@@ -26,28 +26,26 @@ export interface Notice {
   readonly at: string;
 }
 
-/** `detail-type` of the events that are read. */
-const KINDS: Readonly<Record<string, Notice["kind"]>> = {
-  "EC2 Instance State-change Notification": "state",
-  "EC2 Spot Instance Interruption Warning": "interruption",
-};
+/** By the `detail-type` of events that are read. */
+const KINDS: ReadonlyMap<unknown, Notice["kind"]> = new Map([
+  ["EC2 Instance State-change Notification", "state"],
+  ["EC2 Spot Instance Interruption Warning", "interruption"],
+]);
 
 /**
  * The notice in a message of the queue; null for any other message, which is then deleted: a rule of EventBridge may send more
  * than is needed.
  */
 export function noticeOf(body: string): Notice | null {
-  let event: unknown;
   try {
-    event = JSON.parse(body);
+    const event = JSON.parse(body);
+    const kind = KINDS.get(event["detail-type"]);
+    const instance: unknown = event.detail["instance-id"];
+    if (kind !== undefined && typeof instance === "string") return { kind, instance, at: String(event.time) };
   } catch {
-    return null;
+    // Neither JSON nor an event.
   }
-  if (typeof event !== "object" || event === null) return null;
-  const { detail, time, "detail-type": type } = event as Readonly<Record<string, unknown>>;
-  const kind = typeof type === "string" ? KINDS[type] : undefined;
-  const instance = (detail as { "instance-id"?: unknown } | undefined)?.["instance-id"];
-  return kind === undefined || typeof instance !== "string" ? null : { kind, instance, at: String(time) };
+  return null;
 }
 
 /** Dependencies of `followNotices`. */
@@ -115,19 +113,15 @@ async function repeated(
 /** Waits for messages once, takes them, and deletes those that were taken. The others come again after the queue's visibility timeout. */
 async function readQueue(reader: NoticeReader, QueueUrl: string, stop: AbortSignal): Promise<void> {
   const { aws } = reader;
-  const { Messages = [] } = await aws.sqs(
-    (sqs, to) => sqs.receiveMessage({ QueueUrl, MaxNumberOfMessages: MOST, WaitTimeSeconds: WAIT_S }, to),
-    stop,
-  );
+  const request = { QueueUrl, MaxNumberOfMessages: MOST, WaitTimeSeconds: WAIT_S };
+  const { Messages = [] } = await aws.call("sqs.receiveMessage", request, stop);
   const taken = await Promise.all(
-    Messages.map(async ({ Body = "", ReceiptHandle }) =>
-      (await took(reader, noticeOf(Body))) ? ReceiptHandle : undefined,
+    Messages.map(async ({ Body = "", ReceiptHandle }, index) =>
+      (await took(reader, noticeOf(Body))) ? { Id: String(index), ReceiptHandle } : [],
     ),
   );
-  const Entries = taken.flatMap((ReceiptHandle, index) =>
-    ReceiptHandle === undefined ? [] : [{ Id: String(index), ReceiptHandle }],
-  );
-  if (Entries.length > 0) await aws.sqs((sqs, to) => sqs.deleteMessageBatch({ QueueUrl, Entries }, to), stop);
+  const Entries = taken.flat();
+  if (Entries.length > 0) await aws.call("sqs.deleteMessageBatch", { QueueUrl, Entries }, stop);
 }
 
 /**
@@ -136,10 +130,8 @@ async function readQueue(reader: NoticeReader, QueueUrl: string, stop: AbortSign
  */
 async function lookAtRequests(reader: NoticeReader, seen: Set<string>, stop: AbortSignal): Promise<void> {
   const Filters = [{ Name: "status-code", Values: TAKEN_BACK }];
-  const requests = await allPages(
-    (token) => reader.aws.ec2((ec2, to) => ec2.describeSpotInstanceRequests({ Filters, ...token }, to), stop),
-    ({ SpotInstanceRequests }) => SpotInstanceRequests,
-  );
+  const call = "ec2.describeSpotInstanceRequests";
+  const requests = await reader.aws.list(call, "SpotInstanceRequests", { Filters }, stop);
   const listed = new Set(requests.map(({ InstanceId }) => InstanceId));
   for (const instance of seen) if (!listed.has(instance)) seen.delete(instance);
   for (const { InstanceId: instance, Status } of requests) {

@@ -1,5 +1,6 @@
-import { type Clock, DriverError, type Price, SharedValues } from "@nodeyard/driver";
-import { type Aws, allPages } from "./client/index.ts";
+import { type Clock, DriverError, type Price, type Prices } from "@nodeyard/driver";
+import type { Aws } from "./client/index.ts";
+import type { Lookups } from "./lookups.ts";
 
 /** Milliseconds until prices are read again: the price list changes a few times a year, spot prices change slowly. */
 const LIST_MS = 86_400_000;
@@ -12,126 +13,95 @@ type Zoned = ReadonlyMap<string | null, Price>;
  * Price per hour of Linux without a licence. On-demand and host prices come from the Price List API, spot prices from EC2's spot price
  * history, whose newest entry of each zone is the current price. Volumes, addresses and traffic are not included.
  */
-export class Prices {
-  readonly #aws: Aws;
-  readonly #clock: Clock;
-  readonly #known: SharedValues<Zoned>;
+export function pricesOf(aws: Aws, { known }: Lookups, clock: Clock): Prices {
+  return {
+    /** Null: no price is listed, or a fleet has not chosen its type yet. Rejects when AWS cannot be asked. */
+    async of(type, az, signal) {
+      // The texts of `machineType` are the keys of `prices` in nodepool.yaml too, so they are parsed rather than passed in parts.
+      const [name = "", ...marks] = type.split(", ");
+      // A fleet's type is several names with slashes until EC2 has chosen one.
+      if (!/^[\w-]+\.[\w-]+$/.test(name)) return null;
+      const region = await aws.region(signal);
+      const isHost = marks.includes("dedicated host");
+      const how = marks.includes("spot")
+        ? { freshMs: SPOT_MS, load: (own: AbortSignal) => marketPrices(aws, name, clock.now(), own) }
+        : { freshMs: LIST_MS, load: (own: AbortSignal) => listPrice(aws, name, isHost, region, own) };
+      const prices = await known.get(`price of ${region} ${type}`, how, signal);
+      const exact = prices.get(az) ?? prices.get(null);
+      if (exact !== undefined || az !== null) return exact ?? null;
+      const [dearest = null] = [...prices.values()].sort((a, b) => b.perHour - a.perHour);
+      return dearest;
+    },
+  };
+}
 
-  constructor(aws: Aws, clock: Clock) {
-    this.#aws = aws;
-    this.#clock = clock;
-    this.#known = new SharedValues(clock);
-  }
+/** The list price of a type, or of a host of its family. Empty when AWS sells none in the region. */
+async function listPrice(
+  aws: Aws,
+  type: string,
+  isHost: boolean,
+  region: string,
+  signal: AbortSignal,
+): Promise<Zoned> {
+  // Hosts are sold by family, without the size.
+  const wanted = isHost
+    ? { productFamily: "Dedicated Host", instanceType: type.split(".", 1)[0]! }
+    : {
+        ...{ instanceType: type, tenancy: "Shared", capacitystatus: "Used" },
+        ...{ operatingSystem: "Linux", preInstalledSw: "NA", licenseModel: "No License required" },
+      };
+  const Filters = Object.entries({ regionCode: region, ...wanted }).map(([Field, Value]) => ({
+    ...({ Type: "TERM_MATCH", Field, Value } as const),
+  }));
+  // The Price List API has endpoints in a few regions only; each has the prices of all regions of its partition.
+  const home = aws.in(region.startsWith("cn-") ? "cn-northwest-1" : "us-east-1");
+  const request = { ServiceCode: "AmazonEC2", Filters };
+  const products = await home.list("pricing.getProducts", "PriceList", request, signal);
+  const [price] = products.flatMap((product) => hourly(String(product)));
+  return new Map(price === undefined ? [] : [[null, price]]);
+}
 
-  /**
-   * The price of a type, as returned by `machineType`. Null: no price is listed, or a fleet has not chosen its type yet. With `az` null
-   * the most expensive zone counts. Rejects when AWS cannot be asked; the program logs that and goes on without a price.
-   */
-  async of(type: string, az: string | null, signal: AbortSignal): Promise<Price | null> {
-    // The texts of `machineType` are the keys of `prices` in nodepool.yaml too, so they are parsed rather than passed in parts.
-    const [name = "", ...marks] = type.split(", ");
-    // A fleet's type is several names with slashes until EC2 has chosen one.
-    if (!/^[\w-]+\.[\w-]+$/.test(name)) return null;
-    const region = await this.#aws.region(signal);
-    const spot = marks.includes("spot");
-    const load = (own: AbortSignal) =>
-      spot ? this.#market(name, own) : this.#list(name, marks.includes("dedicated host"), region, own);
-    const age = spot ? SPOT_MS : LIST_MS;
-    const how = { load, freshMs: age, staleMs: age };
-    const prices = await this.#known.get(`price of ${region} ${type}`, how, signal);
-    const exact = prices.get(az) ?? prices.get(null);
-    if (exact !== undefined || az !== null) return exact ?? null;
-    const [first = null, ...others] = prices.values();
-    return others.reduce<Price | null>((most, one) => (one.perHour > most!.perHour ? one : most), first);
-  }
-
-  close(): void {
-    this.#known.close();
-  }
-
-  /** The list price of a type, or of a host of its family. Empty when AWS sells none in the region. */
-  async #list(type: string, host: boolean, region: string, signal: AbortSignal): Promise<Zoned> {
-    // Hosts are sold by family, without the size.
-    const wanted = host
-      ? { productFamily: "Dedicated Host", instanceType: type.split(".", 1)[0]! }
-      : {
-          ...{ instanceType: type, tenancy: "Shared", capacitystatus: "Used" },
-          ...{ operatingSystem: "Linux", preInstalledSw: "NA", licenseModel: "No License required" },
-        };
-    const Filters = Object.entries({ regionCode: region, ...wanted }).map(([Field, Value]) => ({
-      Type: "TERM_MATCH" as const,
-      Field,
-      Value,
-    }));
-    // The Price List API has endpoints in a few regions only; each has the prices of all regions of its partition.
-    const home = this.#aws.in(region.startsWith("cn-") ? "cn-northwest-1" : "us-east-1");
-    const products = await allPages(
-      (token) =>
-        home.pricing(
-          (pricing, to) => pricing.getProducts({ ServiceCode: "AmazonEC2", Filters, ...token }, to),
-          signal,
-        ),
-      ({ PriceList }) => PriceList,
-    );
-    const [price] = products.flatMap((product) => hourly(String(product)));
-    return new Map(price === undefined ? [] : [[null, price]]);
-  }
-
-  /** The present spot price in each zone. */
-  async #market(type: string, signal: AbortSignal): Promise<Zoned> {
-    const request = {
-      InstanceTypes: [type as never],
-      ProductDescriptions: ["Linux/UNIX"],
-      // With the present time as start, EC2 answers with the price that is in force in each zone.
-      StartTime: new Date(this.#clock.now()),
-    };
-    const history = await allPages(
-      (token) =>
-        this.#aws.ec2((ec2, to) => ec2.describeSpotPriceHistory({ ...request, ...token }, to), signal),
-      ({ SpotPriceHistory }) => SpotPriceHistory,
-    );
-    // The oldest first: the newest entry of a zone overwrites the others in the Map.
-    const newest = history.toSorted((a, b) => Number(a.Timestamp) - Number(b.Timestamp));
-    return new Map(
-      newest.map(({ AvailabilityZone: zone = null, SpotPrice }) => [
-        zone,
-        { perHour: amount(SpotPrice), currency: "USD" },
-      ]),
-    );
-  }
+/** The present spot price in each zone. */
+async function marketPrices(aws: Aws, type: string, now: number, signal: AbortSignal): Promise<Zoned> {
+  const request = {
+    InstanceTypes: [type as never],
+    ProductDescriptions: ["Linux/UNIX"],
+    // With the present time as start, EC2 answers with the price that is in force in each zone.
+    StartTime: new Date(now),
+  };
+  const history = await aws.list("ec2.describeSpotPriceHistory", "SpotPriceHistory", request, signal);
+  // The oldest first: the newest entry of a zone overwrites the others in the Map.
+  const newest = history.toSorted((a, b) => Number(a.Timestamp) - Number(b.Timestamp));
+  return new Map(
+    newest.map(({ AvailabilityZone: zone = null, SpotPrice }) => [zone, priceOf(SpotPrice, "USD")]),
+  );
 }
 
 /** The fields of a product of the price list that are read. Its keys are ids of offers and rates. */
 interface Product {
-  readonly terms?: {
-    readonly OnDemand?: Readonly<
-      Record<string, { readonly priceDimensions?: Readonly<Record<string, Dimension>> }>
-    >;
-  };
+  readonly terms?: { readonly OnDemand?: Readonly<Record<string, Offer>> };
 }
 
-/** A rate. `pricePerUnit` is by currency: USD, or CNY in China. */
-interface Dimension {
-  readonly unit?: string;
-  readonly pricePerUnit?: Readonly<Record<string, string>>;
+interface Offer {
+  /** Rates. `pricePerUnit` is by currency: USD, or CNY in China. */
+  readonly priceDimensions?: Readonly<
+    Record<string, { readonly unit?: string; readonly pricePerUnit?: Readonly<Record<string, string>> }>
+  >;
 }
 
 /** On-demand price of a product (Price List API, "Reading the service price list file"). */
 function hourly(product: string): readonly Price[] {
   const { terms } = JSON.parse(product) as Product;
-  const dimensions = Object.values(terms?.OnDemand ?? {}).flatMap(({ priceDimensions }) =>
-    Object.values(priceDimensions ?? {}),
-  );
-  return dimensions
+  return Object.values(terms?.OnDemand ?? {})
+    .flatMap(({ priceDimensions = {} }) => Object.values(priceDimensions))
     .filter(({ unit }) => unit === "Hrs")
-    .flatMap(({ pricePerUnit = {} }) =>
-      Object.entries(pricePerUnit).map(([currency, text]) => ({ perHour: amount(text), currency })),
-    );
+    .flatMap(({ pricePerUnit = {} }) => Object.entries(pricePerUnit))
+    .map(([currency, text]) => priceOf(text, currency));
 }
 
 /** A price in AWS's decimal text. Throws for anything else: NaN would make a node's cost unreadable for good. */
-function amount(text: string | undefined): number {
-  const value = Number(text);
-  if (text !== undefined && Number.isFinite(value)) return value;
+function priceOf(text: string | undefined, currency: string): Price {
+  const perHour = Number(text);
+  if (text !== undefined && Number.isFinite(perHour)) return { perHour, currency };
   throw new DriverError("transient", `AWS lists a price that is no number: ${text}`);
 }

@@ -14,13 +14,14 @@ import type { AwsAccount } from "./account.ts";
 import { codeOf } from "./client/index.ts";
 import type { AwsLabelOwn, AwsPoolOwn, AwsProviderConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
-import { awsImageStore, uploadedParts, uploadsOf } from "./images/index.ts";
+import { awsImageStore, uploadedParts } from "./images/index.ts";
 import { amountsOf, besideInstances } from "./leaks.ts";
+import { machineType } from "./machines/bodies.ts";
 import { assertStays, isInterrupted, takeNotice } from "./machines/interruptions.ts";
 import { partsOf } from "./machines/parts.ts";
-import { machineType } from "./machines/run-body.ts";
 import { instanceWork } from "./machines/steps.ts";
 import { followNotices, type Notice } from "./notices.ts";
+import { pricesOf } from "./prices.ts";
 import { labelAmounts, labelCodes } from "./quota/amounts.ts";
 
 /** Opens a provider of an account and region. With a notice queue or spot labels it follows notices until it is closed. */
@@ -38,7 +39,7 @@ export function awsProvider(
     const labels = config.pools.flatMap(({ labels: all }) => [...all.values()]);
     // Only these quotas count. Others of the account have nothing to do with the labels, and a quota of 0 must not stop the provider.
     const codes = new Set(labels.flatMap(({ own }) => labelCodes(own)));
-    const uploads = uploadsOf(config, account.aws, clock, openFile);
+    const uploads = { aws: account.aws, clock, openFile, settings: config.own };
     return {
       ...instanceWork(parts),
       parts: {
@@ -59,17 +60,12 @@ export function awsProvider(
       },
       // EC2 keeps the last 64 KiB, and shows them some minutes late.
       async console(InstanceId, signal) {
-        const { Output } = await account.aws.ec2(
-          (ec2, to) => ec2.getConsoleOutput({ InstanceId }, to),
-          signal,
-        );
+        const { Output } = await account.aws.call("ec2.getConsoleOutput", { InstanceId }, signal);
         return Buffer.from(Output ?? "", "base64").toString();
       },
       offers: {
         types: { of: (label) => machineType((label as LabelConfig<AwsLabelOwn>).own) },
-        ...(config.own.priceApi && {
-          prices: { of: (type, az, signal) => account.prices.of(type, az, signal) },
-        }),
+        ...(config.own.priceApi && { prices: pricesOf(account.aws, account.lookups, clock) }),
         // Launches and deletions wait at the limiter of writes, so it is the one that an operator needs to see.
         pace: { now: () => account.pace.writes },
         zones: { list: (pool, signal) => zonesOf(account, pool as PoolConfig<AwsPoolOwn>, signal) },
@@ -82,7 +78,7 @@ export function awsProvider(
         await account.locate(signal);
         // A message that is taken is gone for all others, so only a launcher, which can tell the users, takes any.
         if (purpose === "look") return;
-        await parts.templates.reconcile((label) => parts.rootOf(label, signal), signal);
+        await parts.templates.reconcile(signal);
         const { noticeQueue: queue } = config.own;
         if (queue === null && !labels.some(({ own }) => own.spot)) return;
         const take = (notice: Notice) => takeNotice(parts, context, notice, closed);
@@ -105,7 +101,7 @@ async function quotaOf(
 ): Promise<Resources> {
   if (codes.size === 0) return {};
   try {
-    return await account.quotas.of(codes, signal);
+    return await account.lookups.quotas(codes, signal);
   } catch (error) {
     if (!/^AccessDenied/.test(codeOf((error as Error).cause ?? error))) throw error;
     const facts = { provider, error: messageOf(error) };

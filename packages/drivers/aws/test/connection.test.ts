@@ -62,7 +62,7 @@ async function withAccount<T>(endpoint: string, work: (account: AwsAccount) => P
     await account.close();
   }
 }
-const list = ({ aws }: AwsAccount) => aws.ec2((ec2, to) => ec2.describeInstances({}, to), signal);
+const list = ({ aws }: AwsAccount) => aws.call("ec2.describeInstances", {}, signal);
 
 test("calls go through the proxy of the environment, but not to what NO_PROXY names", async () => {
   for (const name of ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "no_proxy"]) vi.stubEnv(name, undefined);
@@ -105,13 +105,11 @@ test.each([
 });
 
 test("the SDK's own warnings go to our log", async () => {
-  await withAccount(`http://127.0.0.1:${port}`, ({ aws }) =>
-    aws.ec2(async (ec2) => {
-      const { logger } = (ec2 as unknown as { config: { logger: Console } }).config;
-      logger.info("what a call has sent");
-      logger.warn("socket usage at capacity");
-    }, signal),
-  );
+  await withAccount(`http://127.0.0.1:${port}`, async ({ aws }) => {
+    const { logger } = (await aws.client("ec2")).config;
+    logger.info("what a call has sent");
+    logger.warn("socket usage at capacity");
+  });
   expect(warnings).toEqual(["socket usage at capacity"]);
 });
 

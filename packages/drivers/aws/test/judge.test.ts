@@ -3,12 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { EC2 } from "@aws-sdk/client-ec2";
+import { CallRates } from "@nodeyard/driver";
 import { systemClock } from "@nodeyard/runtime";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type AwsServer, motoPython, requireAws, startAws } from "../../../../testing/aws/index.ts";
 import { Aws } from "../src/client/index.ts";
-import { CallPace } from "../src/client/pace.ts";
 import { ProxiedHandler } from "../src/edge/handler.ts";
 import { sdk } from "../src/index.ts";
 
@@ -125,13 +124,13 @@ class Recorder extends ProxiedHandler {
 async function ours({ profile = null, region = null }: { profile?: string | null; region?: string | null }) {
   const log = { debug() {}, info() {}, warn() {}, error() {} };
   const modules = { ...sdk, handler: async () => ({ ProxiedHandler: Recorder }) };
-  const context = { clock: systemClock, log, pace: new CallPace(systemClock), observe: undefined };
+  const context = { clock: systemClock, log, pace: new CallRates(systemClock), observe: undefined };
   const aws = new Aws((await sdk.settings()).placeOf({ profile, region }), modules, context);
   const { signal } = new AbortController();
   try {
-    const { secretAccessKey } = await aws.ec2((ec2) => (ec2 as EC2).config.credentials(), signal);
+    const { secretAccessKey } = await (await aws.client("ec2")).config.credentials();
     const sent: unknown = await aws
-      .ec2((ec2, to) => ec2.describeInstances({}, to), signal)
+      .call("ec2.describeInstances", {}, signal)
       .catch((error: unknown) => error);
     const { request } = sent as { request: Parameters<ProxiedHandler["handle"]>[0] };
     const { protocol, hostname, port, path, headers } = request;

@@ -37,6 +37,7 @@ export interface AccountOptions extends ArmOptions {
 /** One credential in one location and resource group: the connections, lists and rate limit that its providers share. */
 export class AzureAccount implements Account {
   readonly arm: Arm;
+  readonly clock: Clock;
   readonly sizes: Sizes;
   /** All machines of the resource group, also those of others. */
   readonly watch: ListWatch<AddressedVm>;
@@ -50,9 +51,10 @@ export class AzureAccount implements Account {
   constructor(options: AccountOptions) {
     const { clock, log, identity, location, group } = options;
     this.arm = new Arm(options);
+    this.clock = clock;
     this.root = `/subscriptions/${identity.subscription}`;
     this.#group = group;
-    this.sizes = new Sizes(this.arm, location, clock as Clock);
+    this.sizes = new Sizes(this.arm, location, clock);
     this.images = new SharedValues(clock);
     this.watch = new ListWatch<AddressedVm>({
       clock,

@@ -3,6 +3,7 @@ import {
   type ApiCall,
   ApiError,
   allPages,
+  CallRates,
   type Clock,
   CloudConfigError,
   callText,
@@ -13,7 +14,6 @@ import {
   jsonIn,
   OddAnswer,
   type Random,
-  RateLimiter,
   retryAfter,
   Session,
   sleep,
@@ -35,8 +35,6 @@ const VERSIONS: Readonly<Record<string, string>> = {
 };
 /** Pause between two looks at an operation that names none, milliseconds. */
 const POLL_MS = 2_000;
-/** Reads may start this many times as often as writes. */
-const READS = 10;
 /** With so few calls left before Azure refuses them, they slow down. */
 const FEW = 2;
 
@@ -66,13 +64,14 @@ type Extra = Partial<{ body: object; query: Query; headers: Query; first: boolea
  * changes, which Azure counts apart from reads.
  */
 export class Arm extends Session<Token> {
-  readonly #reads: RateLimiter;
+  readonly #rates: CallRates;
   readonly #options: ArmOptions;
   readonly #readCalls: HttpCalls<Token>;
   readonly #pageCalls: HttpCalls<Token>;
 
   constructor(options: ArmOptions) {
     const { clock, random, wire } = options;
+    const rates = new CallRates(clock);
     super({
       ...{ clock, random, fault: faultIn, by: "Azure's login" },
       send: (request) => wire.send(request),
@@ -80,17 +79,17 @@ export class Arm extends Session<Token> {
       endOf: ({ end }) => end,
       secretsOf: ({ text }) => [text],
       close: () => wire.close(),
+      limiter: rates.writes,
     });
     this.#options = options;
-    this.#reads = new RateLimiter({ clock, intervalMs: 0 });
-    this.#readCalls = this.callsAt(this.#reads);
+    this.#rates = rates;
+    this.#readCalls = this.callsAt(rates.reads);
     // Azure counts writes to a disk by the disk.
-    this.#pageCalls = this.callsAt(new RateLimiter({ clock, intervalMs: 0 }));
+    this.#pageCalls = this.callsAt(rates.data);
   }
 
   override limit(intervalMs: number): void {
-    super.limit(intervalMs);
-    this.#reads.configure(intervalMs / READS);
+    this.#rates.limit(intervalMs);
   }
 
   /** One resource, or an answer of another form; undefined: there is none. */
@@ -194,7 +193,8 @@ export class Arm extends Session<Token> {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const { observe } = this.#options;
-    const [calls, limiter] = method === "GET" ? [this.#readCalls, this.#reads] : [this.calls, this.limiter];
+    const [calls, limiter] =
+      method === "GET" ? [this.#readCalls, this.#rates.reads] : [this.calls, this.limiter];
     const call = { operation: operationOf(method, path), request, signal, first, observe };
     return calls.call(call, (answer) => {
       if (isNearlyUsedUp(answer)) limiter.refused(0);

@@ -1,11 +1,4 @@
-import {
-  type CreateOrder,
-  filledTemplates,
-  type LabelConfig,
-  type Log,
-  type Metadata,
-  machineMetadata,
-} from "@nodeyard/driver";
+import { type CreateOrder, type LabelConfig, type Log, labelTags, type Metadata } from "@nodeyard/driver";
 import type { AzureLabelOwn, AzurePoolOwn } from "./config.ts";
 
 /** Resolved settings of a launch. */
@@ -21,7 +14,7 @@ export interface Resolved {
 /** Body of the one request that makes machine, interface, addresses and disk. All of them go with the machine. */
 export function vmBody(order: CreateOrder, resolved: Resolved, log: Pick<Log, "warn">): object {
   const { own } = order.label as LabelConfig<AzureLabelOwn>;
-  const tags = tagsOf(order, log);
+  const tags = labelTags(order, log);
   const { location, imageReference } = resolved;
   return {
     ...{ location, tags },
@@ -103,13 +96,6 @@ function configsOf({ hostname, pool }: CreateOrder, { subnet }: Resolved, tags: 
       }),
     },
   }));
-}
-
-/** Nodeyard's tags are applied last, so that no other can make a machine look like that of another node. */
-function tagsOf({ label, request, tag }: CreateOrder, log: Pick<Log, "warn">): Metadata {
-  const { own, name } = label as LabelConfig<AzureLabelOwn>;
-  const omit = (key: string, why: string) => log.warn({ label: name, tag: key, why }, "a tag is left out");
-  return { ...own.tags, ...filledTemplates(own.dynamicTags, request, omit), ...machineMetadata(tag) };
 }
 
 function base64(text: string): string {

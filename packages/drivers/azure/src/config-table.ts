@@ -24,8 +24,8 @@ import {
   poolKeys,
   STRING,
   section,
-  sized,
-  TEMPLATES,
+  tagGrammar,
+  tagKeys,
   text,
   texts,
   type Values,
@@ -48,15 +48,12 @@ const SIZE = pattern("a size, as in Standard_D2s_v5", /^[A-Za-z0-9_-]+$/, [
   ["Standard_D2s_v5"],
   ["D2s v5", ""],
 ]);
-/** Of the 50 that a resource may have, Nodeyard's own take 12. */
-const TAGS = {
-  keys: pattern(String.raw`1 to 512 characters without <>%&\?/`, /^[^<>%&\\?/]{1,512}$/, [
+const TAGS = tagGrammar(
+  pattern(String.raw`1 to 512 characters without <>%&\?/`, /^[^<>%&\\?/]{1,512}$/, [
     ["ci.owner"],
     ["a/b", ""],
   ]),
-  all: sized(0, 38),
-};
-const TAG_VALUE = pattern("at most 256 characters", /^[\s\S]{0,256}$/, [["x", ""], ["x".repeat(257)]]);
+);
 /** Azure's limit of the base64 is 65,535 for both. */
 const USER_DATA = bytes(49_149);
 
@@ -123,7 +120,7 @@ const diskimage = {
   }).accepted(OURS),
   "os-type": oneOf("Operating system.", ["Linux", "Windows"], { default: "Linux" }).accepted(OURS),
   // The builder adds these tags to the metadata of uploads.
-  tags: mapping("Tags of the image.", { ...TAGS, like: TAG_VALUE }).unread(),
+  tags: mapping("Tags of the image.", TAGS).unread(),
 };
 
 const label = {
@@ -146,12 +143,7 @@ const label = {
   )
     .accepted(OURS)
     .as("maxPrice"),
-  tags: metadata("Tags of the machine and its parts.", { ...TAGS, like: TAG_VALUE }),
-  "dynamic-tags": mapping("The same, from templates such as `{request.tenant_name}`.", {
-    default: {} as Readonly<Record<string, unknown>>,
-    ...TAGS,
-    ...TEMPLATES,
-  }),
+  ...tagKeys("Tags of the machine and its parts.", TAGS),
   "user-data": text("Data that the machine reads from the metadata service.", { like: USER_DATA }).secret(),
   "custom-data": text("Data for cloud-init.", { like: USER_DATA }).secret(),
   "volume-size": integer("Size of the disk.", { unit: "GiB", shown: "the image's", like: whole(1, 4_095) }),

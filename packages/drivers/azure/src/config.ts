@@ -112,22 +112,13 @@ function subnetOf({ subnetId, network, resourceGroup }: ProviderKeys): AzureProv
 
 /** The images of the provider by name, with what labels take over from them. */
 function imagesOf(provider: Entry<ProviderKeys>, context: LoadContext) {
-  const lists = compileImages<DiskimageKeys, CloudImageKeys, ImageFacts>(provider, context, {
+  return compileImages<DiskimageKeys, CloudImageKeys, ImageFacts>(provider, context, {
     diskimage: ({ key }) => ({ ...NO_IMAGE, key }),
     cloudImage: ({ password, generatePassword, key, ...own }) => ({
       ...{ password, generatePassword, key: key ?? provider.zuulPublicKey },
       source: sourceOf(own),
     }),
   });
-  const diskimages = provider.diskimages.flatMap(({ name, own }) => {
-    const listed = lists.diskimages.get(name);
-    if (listed === undefined) return [];
-    // Connection settings come from the entry, except the user (docs/contract/config.md, "Images of a provider").
-    const { username, pythonPath, shellType } = own;
-    const login = { username: username ?? listed.connection.username, pythonPath, shellType };
-    return [[name, { ...listed, connection: { ...listed.connection, ...login } }] as const];
-  });
-  return { ...lists, diskimages: new Map(diskimages) };
 }
 
 type Sources = Omit<CloudImageKeys, "password" | "generatePassword" | "key">;

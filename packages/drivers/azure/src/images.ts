@@ -1,19 +1,15 @@
-import { createHash } from "node:crypto";
 import {
   CALL_MS,
   DriverError,
-  type ExternalId,
+  hashOf,
   type ImageStore,
   type ImageTag,
   imageMetadata,
-  inParallel,
+  imageSteps,
   keepSecret,
   type OpenFile,
   type Piece,
-  pieces,
-  type Step,
-  type StepContext,
-  streamed,
+  sentPieces,
   type UploadOrder,
 } from "@nodeyard/driver";
 import type { AzureAccount } from "./account.ts";
@@ -33,8 +29,6 @@ const STRETCH = 16;
 /** Seconds for which a disk can be written to: the longest that Azure allows. */
 const ACCESS_S = 86_400;
 
-type Steps<T> = AsyncGenerator<Step, T, void>;
-
 /**
  * Uploads of fixed VHDs: a disk is made and written to by pages, of which only those with data are sent, and an image is made of it. The
  * names of both follow from the tag, so an upload that was interrupted finds what it made. The id of an image is its name.
@@ -45,105 +39,91 @@ export function imageStore(
   openFile: OpenFile,
 ): ImageStore {
   const { arm, root } = account;
-  const pathsOf = (tag: ImageTag) => {
-    const name = nameOf(tag);
-    return { name, image: account.path("images", name), disk: account.path("disks", name) };
+  const imageOf = (name: string) => account.path("images", name);
+  const diskOf = (name: string) => account.path("disks", name);
+  const remove = async (name: string, signal: AbortSignal) => {
+    await removeDisk(account, diskOf(name), signal);
+    await arm.gone(imageOf(name), signal);
   };
+  const bodyOf = ({ metadata, tag }: UploadOrder, properties: object) => ({
+    ...{ location: own.location, tags: { ...metadata, ...imageMetadata(tag) }, properties },
+  });
 
-  async function* upload(order: UploadOrder, { signal, externalId }: StepContext): Steps<ExternalId> {
-    if ((order.size - FOOTER) % MIB !== 0)
-      throw new DriverError(
-        "configuration",
-        `${order.file} has ${order.size} bytes, and Azure takes only whole MiB with a footer: a fixed VHD`,
-      );
-    const { name, image, disk } = pathsOf(order.tag);
-    const common = { location: own.location, tags: { ...order.metadata, ...imageMetadata(order.tag) } };
-    yield { step: "find", deadlineMs: CALL_MS };
-    const made = await arm.get<AzureResource>(image, signal);
-    if (made?.properties.provisioningState !== "Succeeded") {
-      const state = (await arm.get<AzureResource>(disk, signal))?.properties.diskState;
-      if (state === undefined) {
-        yield { step: "disk", deadlineMs: CALL_MS };
-        const creationData = { createOption: "Upload", uploadSizeBytes: order.size };
-        const { osType, hyperVGeneration } = settingsOf(order.own);
-        const properties = { osType, hyperVGeneration, creationData };
-        await arm.whole("PUT", disk, { ...common, properties, sku: { name: "Standard_LRS" } }, signal);
-      }
-      // Access ends when all pages have arrived.
-      if (state !== "Unattached") yield* writePages(order, name, disk, externalId, signal);
-      yield { step: "image", deadlineMs: own.uploadMs, save: { externalId: name } };
-      await arm.whole(
-        "PUT",
-        image,
-        { ...common, properties: await imageProperties(order, disk, signal) },
-        signal,
-      );
-    }
-    yield { step: "disk-delete", deadlineMs: CALL_MS, save: { externalId: name } };
-    await removeDisk(account, disk, signal);
-    order.progress(order.size);
-    return name;
-  }
-
-  /** Writes what has data. Pages since the last checkpoint are sent again after a crash, to the same places. */
-  async function* writePages(
-    order: UploadOrder,
+  /** Writes what has data. Access ends when all pages have arrived. */
+  async function* written(
     name: string,
-    disk: string,
-    externalId: ExternalId | null,
+    order: UploadOrder,
+    from: number,
     signal: AbortSignal,
-  ): Steps<void> {
-    const before =
-      typeof externalId === "object" && externalId?.disk === name ? Number(externalId.pieces) || 0 : 0;
-    const saved = (count: number) => ({ save: { externalId: { disk: name, pieces: count } } });
-    yield { step: "upload", deadlineMs: own.uploadMs, ...saved(before) };
+  ): AsyncGenerator<number> {
     const access = { access: "Write", durationInSeconds: ACCESS_S };
-    const granted = await arm.whole<{ accessSAS?: string; AccessSAS?: string }>(
-      ...(["POST", `${disk}/beginGetAccess`, access, signal] as const),
-    );
+    const begin = `${diskOf(name)}/beginGetAccess`;
+    type Access = { accessSAS?: string; AccessSAS?: string };
+    const granted = await arm.whole<Access>("POST", begin, access, signal);
     const url = granted?.accessSAS ?? granted?.AccessSAS;
     if (url === undefined)
       throw new DriverError("transient", `Azure gave no address to write disk ${name} to`);
     keepSecret(new URL(url).searchParams.get("sig"));
-    let count = 0;
-    async function* withData() {
-      for await (const piece of pieces(streamed(openFile, order), PIECE)) {
-        const range = dataOf(piece);
-        if (range !== undefined && count++ >= before) yield range;
-      }
-    }
-    let last = 0;
-    for await (const arrived of inParallel(withData(), PARALLEL, (range) => arm.putPages(url, range, signal)))
-      if (arrived - last >= STRETCH) {
-        last = arrived;
-        yield { step: "upload", deadlineMs: own.uploadMs, ...saved(before + arrived) };
-      }
-    yield { step: "close", deadlineMs: CALL_MS, ...saved(count) };
-    await arm.whole("POST", `${disk}/endGetAccess`, {}, signal);
+    yield* sentPieces({
+      ...{ openFile, order, length: PIECE, from, parallel: PARALLEL, stretch: STRETCH, dataOf },
+      send: (range) => arm.putPages(url, range, signal),
+    });
+    await arm.whole("POST", `${diskOf(name)}/endGetAccess`, {}, signal);
   }
 
-  /** An image that is kept in all zones, where there are any. */
-  async function imageProperties(order: UploadOrder, disk: string, signal: AbortSignal): Promise<object> {
-    const { osType, hyperVGeneration } = settingsOf(order.own);
-    const sizes = [...(await account.sizes.all(signal)).values()];
-    const managedDisk = { id: root + disk };
-    return {
-      hyperVGeneration,
-      storageProfile: {
-        osDisk: { osType, osState: "Generalized", managedDisk },
-        zoneResilient: sizes.some(({ zones }) => zones.length > 0),
-      },
-    };
-  }
+  const store = imageSteps<AzureResource>({
+    ...{ clock: account.clock, formats: ["vhd"], uploadMs: own.uploadMs },
+    idOf: ({ name }) => name,
+    metadataOf: ({ tags = {} }) => tags,
+    read: (name, signal) => arm.get(imageOf(name), signal),
+    async find(tag, signal) {
+      const name = nameOf(tag);
+      const made = await arm.get<AzureResource>(imageOf(name), signal);
+      // What is made of a disk does not need it any more.
+      if (made !== undefined && isWhole(made)) await removeDisk(account, diskOf(name), signal);
+      const found = made && isWhole(made) ? made : await arm.get<AzureResource>(diskOf(name), signal);
+      return found === undefined ? [] : [found];
+    },
+    stateOf: (one, _, isSent) => (isWhole(one) ? "ready" : isSent ? "is no image" : "open"),
+    async create(order, signal) {
+      if ((order.size - FOOTER) % MIB !== 0)
+        throw new DriverError(
+          "configuration",
+          `${order.file} has ${order.size} bytes, and Azure takes only whole MiB with a footer: a fixed VHD`,
+        );
+      const name = nameOf(order.tag);
+      const creationData = { createOption: "Upload", uploadSizeBytes: order.size };
+      const body = bodyOf(order, { ...settingsOf(order.own), creationData });
+      await arm.whole("PUT", diskOf(name), { ...body, sku: { name: "Standard_LRS" } }, signal);
+      return name;
+    },
+    async *send(name, order, from, signal) {
+      const disk = await arm.get<AzureResource>(diskOf(name), signal);
+      if (disk?.properties.diskState !== "Unattached") yield* written(name, order, from, signal);
+      const { osType, hyperVGeneration } = settingsOf(order.own);
+      const sizes = [...(await account.sizes.all(signal)).values()];
+      const osDisk = { osType, osState: "Generalized", managedDisk: { id: root + diskOf(name) } };
+      // An image is kept in all zones, where there are any.
+      const zoneResilient = sizes.some(({ zones }) => zones.length > 0);
+      const body = bodyOf(order, { hyperVGeneration, storageProfile: { osDisk, zoneResilient } });
+      await arm.whole("PUT", imageOf(name), body, signal);
+      await removeDisk(account, diskOf(name), signal);
+      order.progress(order.size);
+    },
+    delete: remove,
+  });
+  return {
+    ...store,
+    async *remove(tag, { signal }) {
+      yield { step: "delete", deadlineMs: CALL_MS };
+      await remove(nameOf(tag), signal);
+    },
+  };
+}
 
-  async function* remove(tag: ImageTag, { signal }: StepContext): Steps<void> {
-    const { image, disk } = pathsOf(tag);
-    yield { step: "delete", deadlineMs: CALL_MS };
-    await removeDisk(account, disk, signal);
-    await arm.gone(image, signal);
-  }
-
-  return { formats: ["vhd"], upload, remove };
+/** Whether it is an image, and not the disk of one, and can be booted. */
+function isWhole({ id, properties }: AzureResource): boolean {
+  return /\/images\/[^/]+$/i.test(id) && properties.provisioningState === "Succeeded";
 }
 
 /** The driver's part of a `diskimages` entry; uploads of entries that have left have none. */
@@ -155,10 +135,8 @@ function settingsOf(own: unknown) {
 /** What is unique in a resource group, where installations may have images of one name. */
 function nameOf(tag: ImageTag): string {
   const { installation, provider, image, buildId, uploadId } = tag;
-  const whose = createHash("sha256").update(
-    JSON.stringify([installation, provider, image, buildId, uploadId]),
-  );
-  return `${image.replaceAll(/[^\w.-]/g, "-").slice(0, 50)}-${uploadId}-${whose.digest("hex").slice(0, 10)}`;
+  const whose = hashOf([installation, provider, image, buildId, uploadId]);
+  return `${image.replaceAll(/[^\w.-]/g, "-").slice(0, 50)}-${uploadId}-${whose.slice(0, 10)}`;
 }
 
 /** From the first page of a piece with data to its last one; undefined: it has none, and the disk reads as zeros there. */

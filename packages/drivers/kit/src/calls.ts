@@ -1,4 +1,4 @@
-import { abortable } from "@nodeyard/runtime";
+import { abortable, type Clock, sleep } from "@nodeyard/runtime";
 import { asDriverError, DriverError } from "./errors.ts";
 import type { Step, StepContext } from "./run-steps.ts";
 
@@ -73,5 +73,19 @@ export class Calls {
       for (const parent of parents) parent.removeEventListener("abort", onAbort);
     };
     return { signal: own.signal, release };
+  }
+}
+
+/** What `look` finds; while that is undefined it is called again after each pause of `ms`. The signal is the only limit. */
+export async function polled<T>(
+  clock: Clock,
+  ms: number,
+  signal: AbortSignal,
+  look: () => Promise<T | undefined>,
+): Promise<T> {
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    await sleep(clock, ms, signal);
   }
 }

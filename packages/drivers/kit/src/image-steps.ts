@@ -1,9 +1,10 @@
-import { type Clock, sleep } from "@nodeyard/runtime";
+import type { Clock } from "@nodeyard/runtime";
+import { polled } from "./calls.ts";
 import { DriverError } from "./errors.ts";
 import { CALL_MS, type Steps, savingAfter } from "./machine-steps.ts";
 import type { ImageStore, UploadOrder } from "./offers.ts";
 import type { StepContext } from "./run-steps.ts";
-import { type ExternalId, type ImageTag, imageTagOf, sameImage } from "./tags.ts";
+import { type ExternalId, type ImageTag, isOfUpload } from "./tags.ts";
 
 /** Pause between two reads of an image that the cloud still processes, milliseconds. */
 const POLL_MS = 2_000;
@@ -58,10 +59,7 @@ export function imageSteps<I>(work: ImageWork<I>): ImageStore {
   const { clock, formats, uploadMs, idOf, externalIdOf = idOf } = work;
 
   const own = async (tag: ImageTag, signal: AbortSignal) =>
-    (await work.find(tag, signal)).filter((image) => {
-      const found = imageTagOf(work.metadataOf(image));
-      return found !== null && sameImage(found, tag);
-    });
+    (await work.find(tag, signal)).filter((image) => isOfUpload(work.metadataOf(image), tag));
 
   async function* upload(order: UploadOrder, { signal, externalId }: StepContext): Steps<ExternalId> {
     yield { step: "find", deadlineMs: CALL_MS };
@@ -89,7 +87,7 @@ export function imageSteps<I>(work: ImageWork<I>): ImageStore {
     let image = kept;
     if (state !== "ready") {
       yield { step: "wait", deadlineMs: uploadMs, ...saving(id) };
-      image = await ready(id, order, signal);
+      image = await polled(clock, POLL_MS, signal, () => ready(id, order, signal));
     } else order.progress(order.size);
     const final = externalIdOf(image!);
     if (work.clean) {
@@ -99,17 +97,14 @@ export function imageSteps<I>(work: ImageWork<I>): ImageStore {
     return final;
   }
 
-  async function ready(id: string, order: UploadOrder, signal: AbortSignal): Promise<I> {
-    for (;;) {
-      const image = await work.read(id, signal);
-      const state = image === undefined ? "is gone" : work.stateOf(image, order, true);
-      if (state === "ready") return image!;
-      if (state !== "busy") {
-        await work.delete(id, signal);
-        throw new DriverError("transient", `image ${id} ${state}`);
-      }
-      await sleep(clock, POLL_MS, signal);
-    }
+  /** Undefined: the cloud still works on it. */
+  async function ready(id: string, order: UploadOrder, signal: AbortSignal): Promise<I | undefined> {
+    const image = await work.read(id, signal);
+    const state = image === undefined ? "is gone" : work.stateOf(image, order, true);
+    if (state === "ready") return image;
+    if (state === "busy") return undefined;
+    await work.delete(id, signal);
+    throw new DriverError("transient", `image ${id} ${state}`);
   }
 
   async function* remove(tag: ImageTag, { signal }: StepContext): Steps<void> {

@@ -7,6 +7,7 @@ export {
   keepSecret,
   messageOf,
   NodeyardError,
+  present,
   type Random,
   sleep,
   tail,
@@ -42,7 +43,7 @@ export * from "./image-steps.ts";
 export * from "./leaks.ts";
 export * from "./limits/connections.ts";
 export * from "./limits/list-watch.ts";
-export { RateLimiter, type RateLimiterOptions } from "./limits/rate-limiter.ts";
+export { CallRates, RateLimiter, type RateLimiterOptions } from "./limits/rate-limiter.ts";
 export * from "./limits/renewed-value.ts";
 export * from "./limits/shared-accounts.ts";
 export * from "./limits/shared-value.ts";

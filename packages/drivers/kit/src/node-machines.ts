@@ -1,7 +1,16 @@
 import { abortable, type Clock, deadline, sleep } from "@nodeyard/runtime";
 import { DriverError, LostMetadata } from "./errors.ts";
 import type { ListWatch } from "./limits/list-watch.ts";
-import { type ExternalId, isOlder, type Metadata, sameNode, type Tag, tagKey, tagOf } from "./tags.ts";
+import {
+  type ExternalId,
+  isOlder,
+  type Metadata,
+  namesOther,
+  sameNode,
+  type Tag,
+  tagKey,
+  tagOf,
+} from "./tags.ts";
 
 /** Nodes whose calls were all made by this process. For these a slightly older list is complete. */
 const MOST_KNOWN = 10_000;
@@ -96,7 +105,7 @@ export class NodeMachines<T> {
     const single = await read(known, signal);
     if (single === undefined) return undefined;
     const own = this.#pick(new Map([[known, single]]), tag, known);
-    if (own === undefined && stored === known && this.#isLost(single))
+    if (own === undefined && stored === known && this.#isLost(single, tag))
       throw new LostMetadata(known, tag.nodeId);
     return own;
   }
@@ -108,14 +117,15 @@ export class NodeMachines<T> {
     const found = this.#pick(await watch.all(signal, true), tag, stored);
     if (found !== undefined || stored === undefined) return found;
     const single = await read(stored, signal);
-    if (single === undefined || this.#isLost(single)) return single;
+    if (single === undefined || this.#isLost(single, tag)) return single;
     return this.#pick(new Map([[stored, single]]), tag, stored);
   }
 
   /** Whether a machine that may be used says nothing of its node. */
-  #isLost(machine: T): boolean {
+  #isLost(machine: T, tag: Tag): boolean {
     const { metadataOf, hasEnded = () => false } = this.cloud;
-    return tagOf(metadataOf(machine)) === null && !hasEnded(machine);
+    const metadata = metadataOf(machine);
+    return tagOf(metadata) === null && !namesOther(metadata, tag) && !hasEnded(machine);
   }
 
   /**

@@ -49,8 +49,7 @@ export function machineMetadata({ installation, provider, pool, nodeId }: Tag): 
  * another one for each installation and provider, as several may share a project. It says whose a machine is without its metadata.
  */
 export function machineName({ installation, provider, nodeId }: Tag): string {
-  const owner = createHash("sha256").update(JSON.stringify([installation, provider]));
-  return `np${nodeId}-${owner.digest("hex").slice(0, 10)}`;
+  return `np${nodeId}-${hashOf([installation, provider]).slice(0, 10)}`;
 }
 
 /** The tag as metadata of an image. */
@@ -94,6 +93,11 @@ export function isOlder(metadata: Metadata, { provider, nodeId }: Tag): boolean 
   return metadata[INSTALLATION] === undefined && metadata[NODE] === nodeId && metadata[PROVIDER] === provider;
 }
 
+/** Whether metadata that are not complete still name another node. */
+export function namesOther(metadata: Metadata, { nodeId }: Tag): boolean {
+  return (metadata[NODE] ?? nodeId) !== nodeId;
+}
+
 /** Whether both tags name the same node. Pools may be renamed, so only installation, provider and node are compared. */
 export function sameNode(a: Tag | null, b: Tag): boolean {
   return (
@@ -110,6 +114,17 @@ export function sameImage(a: ImageTag, b: ImageTag): boolean {
     a.buildId === b.buildId &&
     a.uploadId === b.uploadId
   );
+}
+
+/** Whether metadata of an image have the tag of this upload. */
+export function isOfUpload(metadata: Readonly<Record<string, unknown>>, tag: ImageTag): boolean {
+  const found = imageTagOf(metadata);
+  return found !== null && sameImage(found, tag);
+}
+
+/** Hex digits that stand for a value, for names and tokens that have to be the same at each attempt. */
+export function hashOf(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex");
 }
 
 /** Ids of nodes and uploads are the ten digits of a sequential znode. */

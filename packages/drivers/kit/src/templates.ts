@@ -1,5 +1,7 @@
+import type { LabelConfig } from "./config/compiled.ts";
 import type { Grammar } from "./config/grammar.ts";
-import type { RequestFacts } from "./contract.ts";
+import type { CreateOrder, Log, RequestFacts } from "./contract.ts";
+import { type Metadata, machineMetadata } from "./tags.ts";
 
 /**
  * Fills in a template of the file format (docs/contract/config.md, "Templates"), which has Python's format syntax:
@@ -53,6 +55,13 @@ export function filledTemplates(
     else omit(key, result.problem);
   }
   return filled;
+}
+
+/** The tags of a machine, of `tagKeys` in the table of its label. Nodeyard's come last: no other may make it look like that of another node. */
+export function labelTags({ label, request, tag }: CreateOrder, log: Pick<Log, "warn">): Metadata {
+  const { own, name } = label as LabelConfig<Readonly<Record<"tags" | "dynamicTags", Metadata>>>;
+  const omit = (key: string, why: string) => log.warn({ label: name, tag: key, why }, "a tag is left out");
+  return { ...own.tags, ...filledTemplates(own.dynamicTags, request, omit), ...machineMetadata(tag) };
 }
 
 /** What each value of a `dynamic-*` key must be, so that a request can fill it in: about rows of tables. */

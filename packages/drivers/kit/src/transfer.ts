@@ -100,6 +100,41 @@ export async function* inParallel<T>(
   }
 }
 
+/** How a file is sent of which only the pieces with data need to arrive, in any order. */
+export interface Sparse<T> {
+  readonly openFile: OpenFile;
+  readonly order: Pick<UploadOrder, "file" | "size" | "progress">;
+  /** Bytes of a piece. */
+  readonly length: number;
+  /** Pieces with data of which an earlier attempt knows that they have arrived. */
+  readonly from: number;
+  /** Pieces that are sent at once, and that lie between two checkpoints. */
+  readonly parallel: number;
+  readonly stretch: number;
+  /** What is sent of a piece; undefined: it has no data. Called in the order of the file, also for what is not sent again. */
+  readonly dataOf: (piece: Piece) => T | undefined;
+  readonly send: (data: T) => Promise<void>;
+}
+
+/** Yields for each checkpoint, and at the end, how many pieces with data have arrived without a gap. */
+export async function* sentPieces<T>(how: Sparse<T>): AsyncGenerator<number, void, void> {
+  const { openFile, order, length, from, parallel, stretch, dataOf, send } = how;
+  let count = 0;
+  async function* unsent() {
+    for await (const piece of pieces(streamed(openFile, order), length)) {
+      const data = dataOf(piece);
+      if (data !== undefined && count++ >= from) yield data;
+    }
+  }
+  let saved = 0;
+  for await (const arrived of inParallel(unsent(), parallel, send))
+    if (arrived - saved >= stretch) {
+      saved = arrived;
+      yield from + arrived;
+    }
+  yield count;
+}
+
 function joined(parts: readonly Uint8Array[]): Uint8Array {
   return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
 }

@@ -1,14 +1,7 @@
-import type { EBS } from "@aws-sdk/client-ebs";
-import type { EC2 } from "@aws-sdk/client-ec2";
-import type { Pricing } from "@aws-sdk/client-pricing";
-import type { S3 } from "@aws-sdk/client-s3";
-import type { ServiceQuotas } from "@aws-sdk/client-service-quotas";
-import type { SQS } from "@aws-sdk/client-sqs";
-import type { SSM } from "@aws-sdk/client-ssm";
-import { abortable, messageOf } from "@nodeyard/driver";
+import { abortable, messageOf, present } from "@nodeyard/driver";
 import type { sdk } from "../edge/sdk.ts";
-import type { Of } from "./calls.ts";
-import { codeOf } from "./errors.ts";
+import type { Call, Client, Input, Items, Output, Service } from "./calls.ts";
+import { codeOf, unless } from "./errors.ts";
 import { Login, type Place } from "./login.ts";
 import { addPace, callSignal, type PaceContext } from "./pace.ts";
 
@@ -22,16 +15,12 @@ const TRY_MS = 30_000;
 /** The same for services that are sent the data of images. */
 const DATA_TRY_MS = 120_000;
 
-/** Second argument of each SDK call: `ec2.describeInstances({}, to)`. The signal ends the attempt in progress. */
-export interface To {
-  readonly abortSignal: AbortSignal;
-}
+/** Codes for what does not exist, of all services. */
+const GONE =
+  /^(Invalid\w+\.(NotFound(Exception)?|Unavailable)|NoSuch\w+|NotFound|ResourceNotFoundException)$/;
 
-/** What all clients of the SDK have. Their types differ per service. */
-interface Client {
-  readonly middlewareStack: object;
-  destroy(): void;
-}
+/** The SDK's method of a call. */
+type Method = (input: object, to: { readonly abortSignal: AbortSignal }) => Promise<unknown>;
 
 /**
  * AWS services of one place, called through the official SDK. The client of a service is made at its first call. A call rejects with
@@ -43,7 +32,7 @@ export class Aws {
   readonly #context: PaceContext;
   readonly #login: Login;
   /** Clients by service. A promise, because its module is loaded first, and concurrent calls share that. */
-  readonly #clients = new Map<string, Promise<Client>>();
+  readonly #clients = new Map<Service, Promise<Client<Service>>>();
   /** The same for other regions, by region. */
   readonly #elsewhere = new Map<string, Aws>();
 
@@ -54,8 +43,46 @@ export class Aws {
     this.#context = context;
   }
 
-  ec2<T>(call: (ec2: Of<"ec2", EC2>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    return this.#call("ec2", this.#newEc2, call, signal);
+  /** Runs one call. The caller's abort rejects at once, whatever the SDK does with its own signal. */
+  async call<C extends Call>(call: C, input: Input<C>, signal: AbortSignal): Promise<Output<C>> {
+    signal.throwIfAborted();
+    const [service, name] = call.split(".") as [Service, string];
+    const send = async () => {
+      const client = (await this.client(service)) as unknown as Readonly<Record<string, Method>>;
+      // The signal is passed twice: to the SDK, which ends the request with it, and to the middleware, which waits for its turn.
+      return callSignal.run(signal, () => client[name]!(input as object, { abortSignal: signal }));
+    };
+    const work = send().catch((error: unknown) => {
+      if (this.#login.mayRenew(codeOf(error))) return send();
+      throw error;
+    });
+    return abortable(work, signal) as Promise<Output<C>>;
+  }
+
+  /**
+   * What is under `key` in all pages of a listing. Each page is a call of its own and takes its own turn at the rate limit. Rejects when a
+   * page fails: a partial list would make resources look deleted.
+   */
+  async list<C extends Call, K extends keyof Output<C>>(
+    call: C,
+    key: K,
+    input: Input<C>,
+    signal: AbortSignal,
+  ): Promise<readonly Items<Output<C>[K]>[]> {
+    const all: Items<Output<C>[K]>[] = [];
+    for (let next = {}; ; ) {
+      const page = await this.call(call, { ...(input as object), ...next } as Input<C>, signal);
+      all.push(...((page[key] ?? []) as typeof all));
+      const { NextToken, NextContinuationToken } = page as object as Readonly<Record<string, unknown>>;
+      // S3 has names of its own.
+      next = NextToken ? { NextToken } : { ContinuationToken: NextContinuationToken };
+      if (!NextToken && !NextContinuationToken) return all;
+    }
+  }
+
+  /** The answer of a call; undefined: what it is about does not exist. */
+  maybe<C extends Call>(call: C, input: Input<C>, signal: AbortSignal): Promise<Output<C> | undefined> {
+    return this.call(call, input, signal).catch(unless(GONE));
   }
 
   /**
@@ -63,54 +90,13 @@ export class Aws {
    * SDK's error when there is none.
    */
   async region(signal: AbortSignal): Promise<string> {
-    return this.#place.region ?? this.#call("ec2", this.#newEc2, (ec2) => ec2.config.region(), signal);
+    return this.#place.region ?? abortable((await this.client("ec2")).config.region(), signal);
   }
 
   /** The account of the credentials, if their source names it: roles and single sign-on do, plain keys need not. */
-  account(signal: AbortSignal): Promise<string | undefined> {
-    return this.#call(
-      "ec2",
-      this.#newEc2,
-      async (ec2) => {
-        const { accountId } = await ec2.config.credentials();
-        return accountId;
-      },
-      signal,
-    );
-  }
-
-  s3<T>(call: (s3: Of<"s3", S3>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const make = async () => new (await this.#sdk.s3()).S3(await this.#options("s3", DATA_TRY_MS));
-    return this.#call("s3", make, call, signal);
-  }
-
-  ebs<T>(call: (ebs: Of<"ebs", EBS>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const make = async () => new (await this.#sdk.ebs()).EBS(await this.#options("ebs", DATA_TRY_MS));
-    return this.#call("ebs", make, call, signal);
-  }
-
-  quotas<T>(
-    call: (quotas: Of<"quotas", ServiceQuotas>, to: To) => Promise<T>,
-    signal: AbortSignal,
-  ): Promise<T> {
-    const make = async () =>
-      new (await this.#sdk.quotas()).ServiceQuotas(await this.#options("service_quotas"));
-    return this.#call("service-quotas", make, call, signal);
-  }
-
-  pricing<T>(call: (pricing: Of<"pricing", Pricing>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const make = async () => new (await this.#sdk.pricing()).Pricing(await this.#options("pricing"));
-    return this.#call("pricing", make, call, signal);
-  }
-
-  sqs<T>(call: (sqs: Of<"sqs", SQS>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const make = async () => new (await this.#sdk.sqs()).SQS(await this.#options("sqs"));
-    return this.#call("sqs", make, call, signal);
-  }
-
-  ssm<T>(call: (ssm: Of<"ssm", SSM>, to: To) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const make = async () => new (await this.#sdk.ssm()).SSM(await this.#options("ssm"));
-    return this.#call("ssm", make, call, signal);
+  async account(signal: AbortSignal): Promise<string | undefined> {
+    const { accountId } = await abortable((await this.client("ec2")).config.credentials(), signal);
+    return accountId;
   }
 
   /** Another region with the same credentials and rate limit, for copies of images. */
@@ -133,32 +119,19 @@ export class Aws {
       if (client.status === "fulfilled") client.value.destroy();
   }
 
-  /** Runs one SDK call on the service's client. The caller's abort rejects at once, whatever the SDK does with its own signal. */
-  async #call<C extends Client, T>(
-    service: string,
-    make: () => Promise<C>,
-    call: (client: C, to: To) => Promise<T>,
-    signal: AbortSignal,
-  ): Promise<T> {
-    signal.throwIfAborted();
-    const known = this.#clients.get(service) as Promise<C> | undefined;
-    const client = known ?? this.#made(service, make);
-    if (known === undefined) this.#clients.set(service, client);
-    const to = { abortSignal: signal };
-    // The signal is passed twice: to the SDK, which ends the request with it, and to the middleware, which waits for its turn.
-    const send = () => client.then((ready) => callSignal.run(signal, () => call(ready, to)));
-    const work = send().catch((error: unknown) => {
-      if (this.#login.mayRenew(codeOf(error))) return send();
-      throw error;
-    });
-    return abortable(work, signal);
+  /** The SDK's client of a service, with the rate limit in it. One that could not be made is not kept, so the next call tries again. */
+  client<S extends Service>(service: S): Promise<Client<S>> {
+    const known = this.#clients.get(service) ?? this.#made(service);
+    this.#clients.set(service, known);
+    return known as Promise<Client<S>>;
   }
 
-  /** Makes a client with the rate limit in it. A client that could not be made is not kept, so the next call tries again. */
-  async #made<C extends Client>(service: string, make: () => Promise<C>): Promise<C> {
+  async #made(service: Service): Promise<Client<Service>> {
     try {
-      const client = await make();
-      addPace(client.middlewareStack, service, this.#context);
+      const Made = (await this.#sdk[service]()) as new (options: object) => Client<Service>;
+      const id = service === "quotas" ? "service-quotas" : service;
+      const client = new Made(await this.#options(id.replace("-", "_"), /^(s3|ebs)$/.test(id)));
+      addPace(client.middlewareStack, id, this.#context);
       return client;
     } catch (error) {
       this.#clients.delete(service);
@@ -166,11 +139,9 @@ export class Aws {
     }
   }
 
-  readonly #newEc2 = async () => new (await this.#sdk.ec2()).EC2(await this.#options("ec2"));
-
-  /** Settings of every client. A missing region or profile lets the SDK search for it. */
-  async #options(service: string, limitMs = TRY_MS) {
-    const { region, profile, client, tryMs = limitMs } = this.#place;
+  /** Settings of a client. A missing region or profile lets the SDK search for it. `service`: as variables of endpoints name it. */
+  async #options(service: string, isForData: boolean): Promise<object> {
+    const { region, profile, client, tryMs = isForData ? DATA_TRY_MS : TRY_MS } = this.#place;
     const { ProxiedHandler } = await this.#sdk.handler();
     const { settingsOf } = await this.#sdk.settings();
     const { endpoint = client?.endpoint, ca } = await settingsOf(profile, service);
@@ -187,10 +158,8 @@ export class Aws {
         logger,
         ...(ca && { ca }),
       }),
-      ...(endpoint !== undefined && { endpoint }),
       credentials: this.#login.provider,
-      ...(region === null ? {} : { region }),
-      ...(profile === null ? {} : { profile }),
+      ...present({ endpoint, region, profile }),
     };
   }
 }

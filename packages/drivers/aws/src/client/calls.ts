@@ -1,3 +1,5 @@
+import type { sdk } from "../edge/sdk.ts";
+
 /**
  * Every call that the driver makes, by purpose, as `service.operation` in the names of Amazon's SDK. `Aws` offers no other call. The IAM
  * policy in docs/reference/aws-policy.json is generated from this list, so it allows nothing that the driver does not need.
@@ -61,8 +63,28 @@ export const CALLS = {
 /** The name of one call, such as `ec2.runInstances`. */
 export type Call = (typeof CALLS)[keyof typeof CALLS][number];
 
-/** The methods of a service's client that the driver calls. */
-export type Of<Service extends string, Client> = Pick<
-  Client,
-  (Call extends infer One ? (One extends `${Service}.${infer Name}` ? Name : never) : never) & keyof Client
->;
+/** Name of a service in calls. */
+export type Service = Exclude<keyof typeof sdk, "settings" | "handler" | "credentials">;
+/** The SDK's client of a service. */
+export type Client<S extends Service> = InstanceType<Awaited<ReturnType<(typeof sdk)[S]>>>;
+
+/** Request and answer of a method of a client, which the SDK declares with callbacks, too. */
+type Shape<Method> = Method extends {
+  (input: infer In, options?: never): Promise<infer Out>;
+  (input: never, done: never): void;
+  (input: never, options: never, done: never): void;
+}
+  ? readonly [In, Out]
+  : never;
+type ShapeOf<C extends Call> = C extends `${infer S extends Service}.${infer Name}`
+  ? Name extends keyof Client<S>
+    ? Shape<Client<S>[Name]>
+    : never
+  : never;
+
+/** The request of a call. */
+export type Input<C extends Call> = ShapeOf<C>[0];
+/** The answer of a call. */
+export type Output<C extends Call> = ShapeOf<C>[1];
+/** The items of a list in an answer. */
+export type Items<List> = NonNullable<List> extends readonly (infer Item)[] ? Item : never;

@@ -1,13 +1,12 @@
-import type { Image, Snapshot } from "@aws-sdk/client-ec2";
+import type { Image } from "@aws-sdk/client-ec2";
 import { type CloudPart, type FoundPart, imageTagOf } from "@nodeyard/driver";
-import type { Aws } from "../client/index.ts";
 import { metadataOf } from "../tags.ts";
 import { listObjects, removeObjects } from "./bucket.ts";
-import { allImportTasks, type ImportTask, listImages, listSnapshots, snapshotsIn } from "./found.ts";
-import { deleteSnapshot, deregister, type ImageParts, places } from "./parts.ts";
-import { tagOfKey } from "./tags.ts";
+import { allImportTasks } from "./import.ts";
+import { type ImageParts, listImages, listSnapshots, places } from "./parts.ts";
+import { keysOf, tagOfKey } from "./tags.ts";
 
-/** Owner of the uploads that are listed. */
+/** Whose uploads are listed. */
 interface Owner {
   readonly installation: string;
   readonly provider: string;
@@ -17,30 +16,33 @@ interface Owner {
  * All resources that uploads of a provider made, in its region and in the regions it copies to. A snapshot is removed with the AMI that
  * boots from it, so it is listed only when there is no such AMI.
  */
-async function listUploads(
+export async function listUploads(
   parts: ImageParts,
   owner: Owner,
   signal: AbortSignal,
 ): Promise<readonly FoundPart[]> {
-  const { aws, bucket } = parts;
-  const Filters = [{ Name: "tag:nodepool_provider_name", Values: [owner.provider] }];
+  const { aws, settings } = parts;
+  const filters = [{ Name: "tag:nodepool_provider_name", Values: [owner.provider] }];
   const all: FoundPart[] = [];
+  if (settings.bucket !== null) await adopt(parts, owner, signal);
   for (const [region, at] of await places(parts, signal)) {
-    // AMIs are listed last: the snapshot of an AMI that is made meanwhile is then known to be in use.
-    const tagged = await listSnapshots(at, { Filters }, signal);
-    // Results of imports have no tags until `importFile` sets them, so they are found by their tasks.
-    const imported =
-      at === aws && bucket !== null ? await adopted(aws, owner, signal) : { images: [], snapshots: [] };
-    const images = [...(await listImages(at, { Filters }, signal)), ...imported.images];
-    const used = new Set(images.flatMap(snapshotsIn));
     // Ids are unique in a region only. The name of another region is put before the id, for the deletion.
     const place = at === aws ? "" : `${region}/`;
-    all.push(...images.flatMap((image) => resource("image", `${place}${image.ImageId}`, image)));
-    for (const snapshot of [...tagged, ...imported.snapshots])
-      if (!used.has(snapshot.SnapshotId!))
-        all.push(...resource("snapshot", `${place}${snapshot.SnapshotId}`, snapshot));
+    const add = (type: string, id: string | undefined, { Tags }: Pick<Image, "Tags">) => {
+      const imageTag = imageTagOf(metadataOf(Tags));
+      if (imageTag !== null) all.push({ type, id: `${place}${id}`, tag: null, imageTag });
+    };
+    // AMIs are listed last: the snapshot of an AMI that is made meanwhile is then known to be in use.
+    const snapshots = await listSnapshots(at, filters, signal);
+    const images = await listImages(at, filters, signal);
+    const used = images.flatMap(snapshotsIn);
+    for (const image of images) add("image", image.ImageId, image);
+    for (const snapshot of snapshots)
+      if (!used.includes(snapshot.SnapshotId!)) add("snapshot", snapshot.SnapshotId, snapshot);
   }
-  return bucket === null ? all : [...all, ...(await listObjects(aws, bucket, owner, signal))];
+  if (settings.bucket === null) return all;
+  const prefix = keysOf(owner.installation, owner.provider);
+  return [...all, ...(await listObjects(aws, settings.bucket, prefix, signal))];
 }
 
 /** The three kinds of these resources. They are listed together, as which of them are left over shows only then. */
@@ -49,23 +51,29 @@ export function uploadedParts(parts: ImageParts, owner: Owner): Readonly<Record<
     const [name = "", region] = id.split("/").reverse();
     return { name, aws: region === undefined ? parts.aws : parts.aws.in(region) };
   };
+  // EC2 refuses while an AMI uses it (InvalidSnapshot.InUse, "transient").
+  const deleteSnapshot: CloudPart["delete"] = async (id, signal) => {
+    const { aws, name } = at(id);
+    await aws.maybe("ec2.deleteSnapshot", { SnapshotId: name }, signal);
+  };
   return {
     image: {
       list: (signal) => listUploads(parts, owner, signal),
       async delete(id, signal) {
         const { aws, name } = at(id);
         // Read before the deletion, after which EC2 no longer says which snapshots it had.
-        const [image] = await listImages(aws, { Filters: [{ Name: "image-id", Values: [name] }] }, signal);
-        await deregister(aws, name, signal);
+        const [image] = await listImages(aws, [{ Name: "image-id", Values: [name] }], signal);
+        await aws.maybe("ec2.deregisterImage", { ImageId: name }, signal);
         for (const snapshot of image === undefined ? [] : snapshotsIn(image))
-          await deleteSnapshot(aws, snapshot, signal);
+          await deleteSnapshot(id.replace(name, snapshot), signal);
       },
     },
-    snapshot: { delete: (id, signal) => deleteSnapshot(at(id).aws, at(id).name, signal) },
+    snapshot: { delete: deleteSnapshot },
     object: {
       async delete(id, signal) {
         const tag = tagOfKey(id);
-        if (tag !== null && parts.bucket !== null) await removeObjects(parts.aws, parts.bucket, tag, signal);
+        const { bucket } = parts.settings;
+        if (tag !== null && bucket !== null) await removeObjects(parts.aws, bucket, tag, signal);
       },
     },
   };
@@ -75,47 +83,25 @@ export function uploadedParts(parts: ImageParts, owner: Owner): Readonly<Record<
  * Tags the results of imports that have no tags because the launcher that waited for them ended. They get the tags of the task
  * that made them. Resources that no tagged task names are left alone: they belong to other users of the account.
  */
-async function adopted(aws: Aws, owner: Owner, signal: AbortSignal) {
+async function adopt({ aws }: ImageParts, owner: Owner, signal: AbortSignal): Promise<void> {
   const own = (await allImportTasks(aws, signal)).filter(
     ({ tag }) => tag?.installation === owner.installation && tag.provider === owner.provider,
   );
-  const by = new Map<string, ImportTask>();
-  for (const task of own)
-    for (const id of [...task.snapshots, ...(task.image === null ? [] : [task.image])]) by.set(id, task);
-  const ids = (prefix: string) => [...by.keys()].filter((id) => id.startsWith(prefix));
-  // Filters are used because a request by ids fails when one of them does not exist.
-  const [images, snapshots] = await Promise.all([
-    ids("ami-").length === 0
-      ? []
-      : listImages(aws, { Filters: [{ Name: "image-id", Values: ids("ami-") }] }, signal),
-    ids("snap-").length === 0
-      ? []
-      : listSnapshots(aws, { Filters: [{ Name: "snapshot-id", Values: ids("snap-") }] }, signal),
+  const tagsBy = new Map(own.flatMap(({ made, tags }) => made.map((id) => [id, tags] as const)));
+  const named = (prefix: string) => [...tagsBy.keys()].filter((id) => id.startsWith(prefix));
+  const [images, snapshots] = [named("ami-"), named("snap-")];
+  const found = await Promise.all([
+    images.length > 0 ? listImages(aws, [{ Name: "image-id", Values: images }], signal) : [],
+    snapshots.length > 0 ? listSnapshots(aws, [{ Name: "snapshot-id", Values: snapshots }], signal) : [],
   ]);
-  const untagged = <T extends Image | Snapshot>(found: readonly T[], id: (one: T) => string) =>
-    found
-      .filter(({ Tags }) => (Tags ?? []).length === 0)
-      .map((one) => ({ ...one, Tags: [...by.get(id(one))!.tags] }));
-  const result = {
-    images: untagged(images, ({ ImageId }) => ImageId!),
-    snapshots: untagged(snapshots, ({ SnapshotId }) => SnapshotId!),
-  };
-  for (const { ImageId, Tags } of result.images) await tag(aws, ImageId!, Tags, signal);
-  for (const { SnapshotId, Tags } of result.snapshots) await tag(aws, SnapshotId!, Tags, signal);
-  return result;
+  for (const one of found.flat()) {
+    const id = "ImageId" in one ? one.ImageId! : (one as { readonly SnapshotId?: string }).SnapshotId!;
+    const request = { Resources: [id], Tags: [...tagsBy.get(id)!] };
+    if ((one.Tags ?? []).length === 0) await aws.call("ec2.createTags", request, signal);
+  }
 }
 
-async function tag(
-  aws: Aws,
-  id: string,
-  Tags: NonNullable<Image["Tags"]>,
-  signal: AbortSignal,
-): Promise<void> {
-  await aws.ec2((ec2, to) => ec2.createTags({ Resources: [id], Tags }, to), signal);
-}
-
-/** The resource, unless its tags name no upload. */
-function resource(type: string, id: string, { Tags }: Pick<Image, "Tags">): readonly FoundPart[] {
-  const imageTag = imageTagOf(metadataOf(Tags));
-  return imageTag === null ? [] : [{ type, id, tag: null, imageTag }];
+/** Snapshots in the block device mappings of an AMI. */
+function snapshotsIn({ BlockDeviceMappings = [] }: Image): readonly string[] {
+  return BlockDeviceMappings.flatMap(({ Ebs }) => Ebs?.SnapshotId ?? []);
 }

@@ -1,42 +1,23 @@
-import type { Clock, ExternalId, OpenFile, UploadOrder } from "@nodeyard/driver";
-import { type Aws, codeOf } from "../client/index.ts";
-import type { AwsProviderConfig } from "../config.ts";
+import type { Tag as AwsTag, Filter, Image, Snapshot } from "@aws-sdk/client-ec2";
+import {
+  type Clock,
+  type ExternalId,
+  imageMetadata,
+  isOfUpload,
+  type OpenFile,
+  type UploadOrder,
+} from "@nodeyard/driver";
+import type { Aws } from "../client/index.ts";
+import type { AwsProviderOwn } from "../config.ts";
 import type { AwsDiskimage } from "../config-table.ts";
-
-/** Milliseconds for one call or a few. */
-export const CALL_MS = 120_000;
+import { metadataOf } from "../tags.ts";
 
 /** Dependencies and settings of one provider's uploads. */
 export interface ImageParts {
   readonly aws: Aws;
   readonly clock: Clock;
   readonly openFile: OpenFile;
-  /** File format of uploads, one per provider. */
-  readonly format: string;
-  /** Null: only ebs-direct works. */
-  readonly bucket: string | null;
-  /** Settings of the provider's diskimages, by name. */
-  readonly diskimages: ReadonlyMap<string, AwsDiskimage>;
-  /**
-   * Milliseconds that an import may wait for a free place, or that an upload through EBS direct APIs may take. Null: no wait, and no limit
-   * of its own.
-   */
-  readonly importMs: number | null;
-}
-
-/** Uploads of a configured provider. */
-export function uploadsOf(
-  { own }: Pick<AwsProviderConfig, "own">,
-  aws: Aws,
-  clock: Clock,
-  openFile: OpenFile,
-): ImageParts {
-  const { bucket, diskimages, imageFormat, imageImportTimeoutMs } = own;
-  return {
-    ...{ aws, clock, openFile, bucket, diskimages },
-    format: imageFormat ?? "raw",
-    importMs: imageImportTimeoutMs,
-  };
+  readonly settings: AwsProviderOwn;
 }
 
 /** One running upload. */
@@ -53,32 +34,38 @@ export interface Upload extends ImageParts {
 
 /** The provider's region and the regions that its images are copied to, by name. */
 export async function places(
-  { aws, diskimages }: ImageParts,
+  { aws, settings }: ImageParts,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Aws>> {
   const region = await aws.region(signal);
-  const others = [...diskimages.values()].flatMap(({ copyTo }) => copyTo).filter((name) => name !== region);
+  const copies = [...settings.diskimages.values()].flatMap(({ copyTo }) => copyTo);
+  const others = copies.filter((name) => name !== region);
   return new Map([[region, aws], ...others.map((name) => [name, aws.in(name)] as const)]);
 }
 
-/** Removes an AMI. Its snapshots stay. One that is gone is no error. */
-export async function deregister(aws: Aws, ImageId: string, signal: AbortSignal): Promise<void> {
-  await aws.ec2((ec2, to) => ec2.deregisterImage({ ImageId }, to), signal).catch(unlessGone);
+/** AMIs of this account in one region. Ids are filters, too: a request by ids fails when one of them does not exist. */
+export function listImages(aws: Aws, Filters: Filter[], signal: AbortSignal): Promise<readonly Image[]> {
+  return aws.list("ec2.describeImages", "Images", { Owners: ["self"], Filters }, signal);
 }
 
-/** One that is gone is no error. EC2 refuses while an AMI uses it (InvalidSnapshot.InUse, "transient"). */
-export async function deleteSnapshot(aws: Aws, SnapshotId: string, signal: AbortSignal): Promise<void> {
-  await aws.ec2((ec2, to) => ec2.deleteSnapshot({ SnapshotId }, to), signal).catch(unlessGone);
+/** The same of snapshots. */
+export function listSnapshots(
+  aws: Aws,
+  Filters: Filter[],
+  signal: AbortSignal,
+): Promise<readonly Snapshot[]> {
+  return aws.list("ec2.describeSnapshots", "Snapshots", { OwnerIds: ["self"], Filters }, signal);
 }
 
-/** Whether the error means that an AMI, snapshot, object or multipart upload does not exist. Each service has its own codes. */
-export function isGone(error: unknown): boolean {
-  return /^(Invalid\w+\.(NotFound|Unavailable)|NoSuch\w+|NotFound|ResourceNotFoundException)$/.test(
-    codeOf(error),
-  );
-}
-
-/** For deletions: a missing resource counts as deleted. */
-export function unlessGone(error: unknown): void {
-  if (!isGone(error)) throw error;
+/** What `list` finds of an upload. */
+export async function ofUpload<T extends { readonly Tags?: AwsTag[] | undefined }>(
+  { aws, order: { tag }, signal }: Upload,
+  list: (aws: Aws, Filters: Filter[], signal: AbortSignal) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
+  const { nodepool_upload_id = "", nodeyard_installation = "" } = imageMetadata(tag);
+  // Filters for two parts of the tag. The others are compared here.
+  const by = Object.entries({ nodepool_upload_id, nodeyard_installation });
+  const filters = by.map(([key, value]) => ({ Name: `tag:${key}`, Values: [value] }));
+  const found = await list(aws, filters, signal);
+  return found.filter(({ Tags }) => isOfUpload(metadataOf(Tags), tag));
 }

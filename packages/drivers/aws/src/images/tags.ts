@@ -1,26 +1,13 @@
-import { createHash } from "node:crypto";
-import type { Filter } from "@aws-sdk/client-ec2";
-import { type ImageTag, imageMetadata, type Metadata, type UploadOrder } from "@nodeyard/driver";
+import { hashOf, type ImageTag, imageMetadata, type Metadata, type UploadOrder } from "@nodeyard/driver";
 
 /** Tags of every resource of an upload. The tag wins over the image's metadata. */
 export function uploadMetadata({ metadata, tag }: UploadOrder): Metadata {
   return { ...metadata, ...imageMetadata(tag) };
 }
 
-/** Filters for resources of a tag: two parts of it. The caller compares the other parts. */
-export function filtersOf(tag: ImageTag): Filter[] {
-  const { nodepool_upload_id: upload, nodeyard_installation: installation } = imageMetadata(tag);
-  return [
-    { Name: "tag:nodepool_upload_id", Values: [upload!] },
-    { Name: "tag:nodeyard_installation", Values: [installation!] },
-  ];
-}
-
 /** Client token of a call for an upload. A repetition after a crash has the same token, so EC2 does not make a second resource. */
 export function uploadToken(tag: ImageTag, ...what: readonly string[]): string {
-  return createHash("sha256")
-    .update(JSON.stringify([imageMetadata(tag), ...what]))
-    .digest("hex");
+  return hashOf([imageMetadata(tag), ...what]);
 }
 
 /** Start of all keys in the bucket, which may have files of others. */
@@ -31,7 +18,7 @@ const ROOT = "nodeyard";
  * Parts are encoded, so a slash in a name does not split them.
  */
 export function keyOf({ installation, provider, image, buildId, uploadId }: ImageTag): string {
-  return [ROOT, installation, provider, image, buildId, uploadId].map(encodeURIComponent).join("/");
+  return keysOf(installation, provider) + [image, buildId, uploadId].map(encodeURIComponent).join("/");
 }
 
 /** The prefix of all keys of one provider. */
@@ -53,9 +40,9 @@ export function tagOfKey(key: string): ImageTag | null {
 }
 
 /** S3 allows ten tags per object and restricts their characters (S3 User Guide, "Categorizing your storage using tags"). */
-export function objectTagging(order: UploadOrder): string {
-  const own = Object.entries(imageMetadata(order.tag));
-  const more = Object.entries(order.metadata).filter(([key]) => !own.some(([name]) => name === key));
-  const allowed = [...own, ...more].filter((pair) => pair.every((text) => /^[\w +\-=.:/@]*$/.test(text)));
+export function objectTagging({ tag, metadata }: UploadOrder): string {
+  // The tag first, since the rest may be cut.
+  const all = Object.entries({ ...imageMetadata(tag), ...metadata, ...imageMetadata(tag) });
+  const allowed = all.filter((pair) => pair.every((text) => /^[\w +\-=.:/@]*$/.test(text)));
   return new URLSearchParams(allowed.slice(0, 10)).toString();
 }

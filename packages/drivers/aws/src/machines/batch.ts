@@ -13,10 +13,11 @@ export interface BatchOptions {
   isOfOne(error: unknown): boolean;
 }
 
-/** A caller of `add`. Several may wait for one id, such as a removal and a sweep. */
-interface Waiting {
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
+/** Ids of one call, which is sent when the batch is full or its time is over, and the errors of those that were refused. */
+interface Gathered {
+  readonly ids: Set<string>;
+  readonly refused: Promise<ReadonlyMap<string, unknown>>;
+  readonly flush: () => void;
 }
 
 /**
@@ -25,50 +26,44 @@ interface Waiting {
  */
 export class Batch {
   readonly #options: BatchOptions;
-  /** Ids of the next call, with those who wait for them. */
-  #gathered = new Map<string, Waiting[]>();
-  /** Runs from the first id of a batch; undefined while nothing is gathered. */
-  #timer: { cancel(): void } | undefined;
+  #next: Gathered | undefined;
 
   constructor(options: BatchOptions) {
     this.#options = options;
   }
 
   /** Resolves when the service accepted the call with this id; rejects with the id's own error. */
-  add(id: string): Promise<void> {
-    const { clock, gatherMs, most } = this.#options;
-    return new Promise((resolve, reject) => {
-      this.#gathered.set(id, [...(this.#gathered.get(id) ?? []), { resolve, reject }]);
-      if (this.#gathered.size >= most) this.#flush();
-      else this.#timer ??= clock.setTimer(gatherMs, () => this.#flush());
-    });
+  async add(id: string): Promise<void> {
+    this.#next ??= this.#gather();
+    const { ids, refused, flush } = this.#next;
+    ids.add(id);
+    if (ids.size >= this.#options.most) flush();
+    const errors = await refused;
+    if (errors.has(id)) throw errors.get(id);
   }
 
-  #flush(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    const gathered = this.#gathered;
-    this.#gathered = new Map();
-    void this.#send([...gathered.keys()], gathered);
-  }
-
-  /** Sends ids and settles their callers. Never rejects. */
-  async #send(ids: readonly string[], waiting: ReadonlyMap<string, readonly Waiting[]>): Promise<void> {
-    const settle = (id: string, error?: unknown) => {
-      for (const { resolve, reject } of waiting.get(id) ?? [])
-        error === undefined ? resolve() : reject(error);
+  #gather(): Gathered {
+    const ids = new Set<string>();
+    const { promise, resolve } = Promise.withResolvers<ReadonlyMap<string, unknown>>();
+    const flush = () => {
+      timer.cancel();
+      this.#next = undefined;
+      resolve(this.#send([...ids]));
     };
+    const timer = this.#options.clock.setTimer(this.#options.gatherMs, flush);
+    return { ids, refused: promise, flush };
+  }
+
+  /** Errors by id. Never rejects. */
+  async #send(ids: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
     try {
-      const refused = await this.#options.send(ids);
-      for (const id of ids) settle(id, refused.get(id));
+      return await this.#options.send(ids);
     } catch (error) {
-      if (ids.length === 1 || !this.#options.isOfOne(error)) {
-        for (const id of ids) settle(id, error);
-        return;
-      }
+      if (ids.length === 1 || !this.#options.isOfOne(error)) return new Map(ids.map((id) => [id, error]));
       // One id makes the call fail for all. Halving finds it in few calls.
       const middle = Math.ceil(ids.length / 2);
-      await Promise.all([this.#send(ids.slice(0, middle), waiting), this.#send(ids.slice(middle), waiting)]);
+      const halves = [this.#send(ids.slice(0, middle)), this.#send(ids.slice(middle))];
+      return new Map((await Promise.all(halves)).flatMap((errors) => [...errors]));
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { Instance, RunInstancesRequest } from "@aws-sdk/client-ec2";
+import type { Instance } from "@aws-sdk/client-ec2";
 import {
   abortable,
   type Clock,
@@ -7,18 +7,21 @@ import {
   type ExternalId,
   type MakeCall,
   NodeMachines,
+  present,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
-import { codeOf } from "../client/index.ts";
+import { codeOf, unless } from "../client/index.ts";
 import { kindOfFault } from "../errors.ts";
 import { clientToken, metadataOf } from "../tags.ts";
 
 /** Time limit of a create that goes on after its caller gave up, with its wait at the rate limit, milliseconds. */
-const CREATE_MS = 900_000;
+export const CREATE_MS = 900_000;
 /** Client tokens that are tried for one node. Each may name a machine that has been terminated. */
 const MOST_SERIALS = 10;
 /** Most ids in `#removed`. Beyond that all are forgotten: a launch that gets one of these machines back fails, and is tried again. */
 const MOST_REMOVED = 10_000;
+/** Codes for an instance that EC2 does not know. */
+const UNKNOWN = /^InvalidInstanceID/;
 
 /** Serials of client tokens that a node's launches may have used, from the first attempt on. */
 const SERIALS = Array.from({ length: 2 * MOST_SERIALS }, (_, index) => index + 1);
@@ -34,11 +37,9 @@ export interface MachineIds {
 
 /** Reads an external id of any version; empty for null and for unknown forms. */
 export function idsOf(externalId: ExternalId | null): MachineIds {
-  if (typeof externalId === "string") return externalId === "" ? {} : { instance: externalId };
-  const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
-  const instance = text(externalId?.instance) ?? text(externalId?.id);
-  const host = text(externalId?.host);
-  return { ...(instance !== undefined && { instance }), ...(host !== undefined && { host }) };
+  const ids = typeof externalId === "string" ? { instance: externalId } : externalId;
+  const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : null);
+  return present({ instance: text(ids?.instance) ?? text(ids?.id), host: text(ids?.host) });
 }
 
 /** Whether the instance will not run again: stopped instances are never started, and those that shut down are terminated soon. */
@@ -56,12 +57,10 @@ export class Instances extends NodeMachines<Instance> {
     const removed = new Set<string>();
     super({
       ...{ clock, closed, createMs: CREATE_MS, watch: account.instances, what: "instance", hasEnded },
-      idOf: ({ InstanceId }) => InstanceId ?? "",
+      idOf: ({ InstanceId = "" }) => InstanceId,
       // With the host, so that a removal by it releases the host too.
-      externalIdOf: ({ InstanceId: instance = "", Placement }) => ({
-        ...(Placement?.HostId !== undefined && { host: Placement.HostId }),
-        instance,
-      }),
+      externalIdOf: ({ InstanceId: instance = "", Placement }) =>
+        ({ ...present({ host: Placement?.HostId }), instance }) as ExternalId,
       idIn: (externalId) => idsOf(externalId).instance,
       metadataOf: ({ Tags }) => metadataOf(Tags),
       isProven: ({ ClientToken }, tag) =>
@@ -78,11 +77,7 @@ export class Instances extends NodeMachines<Instance> {
       delete: async (id, signal) => {
         if (removed.size >= MOST_REMOVED) removed.clear();
         removed.add(id);
-        try {
-          await abortable(account.terminations.add(id), signal);
-        } catch (error) {
-          if (!codeOf(error).startsWith("InvalidInstanceID")) throw error;
-        }
+        await abortable(account.terminations.add(id), signal).catch(unless(UNKNOWN));
       },
     });
     this.#account = account;
@@ -115,19 +110,14 @@ export class Instances extends NodeMachines<Instance> {
 
   /** Reads one instance. EC2 still describes a terminated one for an hour. Undefined: EC2 does not know it. */
   async single(id: string, signal: AbortSignal): Promise<Instance | undefined> {
-    try {
-      const { Reservations } = await this.#account.aws.ec2(
-        (ec2, to) => ec2.describeInstances({ InstanceIds: [id] }, to),
-        signal,
-      );
-      const found = Reservations?.[0]?.Instances?.[0];
-      // EC2 refuses an id that it does not know. An empty answer proves nothing.
-      if (found === undefined) throw new DriverError("transient", `EC2 did not describe instance ${id}`);
-      return found;
-    } catch (error) {
-      if (codeOf(error).startsWith("InvalidInstanceID")) return undefined;
-      throw error;
-    }
+    const answer = await this.#account.aws
+      .call("ec2.describeInstances", { InstanceIds: [id] }, signal)
+      .catch(unless(UNKNOWN));
+    const found = answer?.Reservations?.[0]?.Instances?.[0];
+    // EC2 refuses an id that it does not know. An empty answer proves nothing.
+    if (answer !== undefined && found === undefined)
+      throw new DriverError("transient", `EC2 did not describe instance ${id}`);
+    return found;
   }
 }
 
@@ -144,16 +134,4 @@ function endedError({ InstanceId, State, StateReason }: Instance, place: string)
     known,
     `${place}: instance ${InstanceId} went to ${State?.Name}: ${Message} (${Code || "no code"})`,
   );
-}
-
-/** The id of the instance that RunInstances made. */
-export async function runInstance(
-  account: AwsAccount,
-  body: RunInstancesRequest,
-  signal: AbortSignal,
-): Promise<string> {
-  const { Instances: made } = await account.aws.ec2((ec2, to) => ec2.runInstances(body, to), signal);
-  const id = made?.[0]?.InstanceId;
-  if (id === undefined) throw new DriverError("transient", "RunInstances answered without an instance");
-  return id;
 }

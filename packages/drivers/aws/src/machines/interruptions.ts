@@ -43,7 +43,7 @@ export async function takeNotice(
   // Before the tag is set: if the launcher dies in between, the notice comes again and users see it twice, not never.
   remark?.(tag, `EC2 takes the spot machine ${id} back two minutes after ${at}`, true);
   const Tags = [{ Key: INTERRUPTED, Value: at }];
-  await account.aws.ec2((ec2, to) => ec2.createTags({ Resources: [id], Tags }, to), signal);
+  await account.aws.call("ec2.createTags", { Resources: [id], Tags }, signal);
   // From now on the shared list shows the tag to every reader of this process.
   await account.instances.all(signal, true);
   log.warn({ node: tag.nodeId, instance: id, at }, "EC2 takes a spot machine back");
@@ -56,21 +56,16 @@ export async function assertStays(
   { signal }: StepContext,
 ): Promise<void> {
   const place = `${config.name}: node ${tag.nodeId}`;
-  let listed: ReadonlyMap<string, Instance>;
-  try {
-    listed = await account.instances.all(signal, false);
-  } catch (error) {
+  const listed = await account.instances.all(signal, false).catch((error: unknown) => {
     signal.throwIfAborted();
     log.warn({ node: tag.nodeId, error: messageOf(error) }, "cannot see whether EC2 takes a machine back");
-    return;
-  }
+  });
+  if (listed === undefined) return;
   const own = [...listed.values()].find(({ Tags }) => sameNode(tagOf(metadataOf(Tags)), tag));
   if (own === undefined) throw new DriverError("not-found", `${place} has no instance any more`);
+  const { InstanceId, State } = own;
   if (isInterrupted(own) || hasEnded(own))
-    throw new DriverError(
-      "transient",
-      `${place}: EC2 takes instance ${own.InstanceId} back (${own.State?.Name})`,
-    );
+    throw new DriverError("transient", `${place}: EC2 takes instance ${InstanceId} back (${State?.Name})`);
 }
 
 /**

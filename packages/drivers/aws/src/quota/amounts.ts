@@ -1,4 +1,4 @@
-import type { Instance, InstanceTypeInfo, Volume } from "@aws-sdk/client-ec2";
+import type { Instance, InstanceTypeInfo } from "@aws-sdk/client-ec2";
 import { add, type Resources } from "@nodeyard/driver";
 import type { AwsLabelOwn } from "../config.ts";
 import { hostCode, instanceCode, volumeCodes } from "./codes.ts";
@@ -9,34 +9,29 @@ import { hostCode, instanceCode, volumeCodes } from "./codes.ts";
  */
 
 /** A running instance of a type. */
-export function instanceAmounts(info: InstanceTypeInfo, spot: boolean): Resources {
+function instanceAmounts(info: InstanceTypeInfo, spot: boolean): Resources {
   const code = instanceCode(info.InstanceType ?? "", spot);
   const { DefaultVCpus = 0, DefaultCores = DefaultVCpus } = info.VCpuInfo ?? {};
-  return {
-    instances: 1,
-    cores: DefaultCores,
-    ram: info.MemoryInfo?.SizeInMiB ?? 0,
-    ...(code === undefined ? {} : { [code]: DefaultVCpus }),
-  };
+  const ram = info.MemoryInfo?.SizeInMiB ?? 0;
+  return { instances: 1, cores: DefaultCores, ram, ...(code !== undefined && { [code]: DefaultVCpus }) };
 }
 
 /** A dedicated host together with its only instance, which uses no quota besides. */
 export function hostAmounts(type: string): Resources {
   const code = hostCode(type);
-  return { instances: 1, ...(code === undefined ? {} : { [code]: 1 }) };
+  return { instances: 1, ...(code !== undefined && { [code]: 1 }) };
 }
 
-/** A volume's storage in GiB and its IOPS, by quota code. Empty for a type without a code, and for what is null: the AMI decides then. */
-export function volumeAmounts(volume: {
-  readonly type: string | null;
-  readonly size: number | null;
-  readonly iops: number | null;
-}): Resources {
-  if (volume.type === null) return {};
-  const { storage, iops } = volumeCodes(volume.type);
+/** A volume's storage in GiB and its IOPS, by quota code. Empty for a type without a code, and for what is absent: the AMI decides then. */
+export function volumeAmounts(
+  type: string | null | undefined,
+  size: number | null | undefined,
+  speed: number | null | undefined,
+): Resources {
+  const { storage, iops } = volumeCodes(type ?? "");
   return {
-    ...(storage !== undefined && volume.size !== null && { [storage]: volume.size }),
-    ...(iops !== undefined && volume.iops !== null && { [iops]: volume.iops }),
+    ...(storage !== undefined && size != null && { [storage]: size }),
+    ...(iops !== undefined && speed != null && { [iops]: speed }),
   };
 }
 
@@ -51,13 +46,13 @@ export function labelAmounts(label: AwsLabelOwn, info: InstanceTypeInfo | null):
       : label.dedicatedHost
         ? hostAmounts(info.InstanceType ?? "")
         : instanceAmounts(info, label.spot);
-  return add(machine, volumeAmounts(label.volume));
+  return add(machine, volumeAmounts(label.volumeType, label.volumeSize, label.iops));
 }
 
 /** Quota codes that launches of a label may use. */
 export function labelCodes(label: AwsLabelOwn): readonly string[] {
   const types = label.fleet?.instanceTypes ?? (label.instanceType === null ? [] : [label.instanceType]);
-  const { storage, iops } = volumeCodes(label.volume.type ?? "");
+  const { storage, iops } = volumeCodes(label.volumeType ?? "");
   const codes = types.map((type) => (label.dedicatedHost ? hostCode(type) : instanceCode(type, label.spot)));
   return [...codes, storage, iops].filter((code) => code !== undefined);
 }
@@ -69,9 +64,4 @@ export function labelCodes(label: AwsLabelOwn): readonly string[] {
 export function listedAmounts(instance: Instance, info: InstanceTypeInfo | undefined): Resources {
   if (info === undefined || instance.Placement?.HostId !== undefined) return { instances: 1 };
   return instanceAmounts(info, instance.InstanceLifecycle === "spot");
-}
-
-/** One volume. */
-export function attached({ VolumeType, Size, Iops }: Volume): Resources {
-  return volumeAmounts({ type: VolumeType ?? null, size: Size ?? null, iops: Iops ?? null });
 }

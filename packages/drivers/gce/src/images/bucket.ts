@@ -5,11 +5,11 @@ import {
   type ImageTag,
   imageMetadata,
   imageTagOf,
+  isOfUpload,
   type Metadata,
   NoAnswer,
   OddAnswer,
   pieces,
-  sameImage,
   sleep,
 } from "@nodeyard/driver";
 import type { Google } from "../client/google.ts";
@@ -49,8 +49,7 @@ export class Bucket {
   /** Whether the whole file of an upload is there: an object appears with its last part only. */
   async has(tag: ImageTag, signal: AbortSignal): Promise<boolean> {
     const found = await this.#maybe<StoredObject>("GET", objectOf(tag), signal);
-    const own = imageTagOf(found?.metadata ?? {});
-    return own !== null && sameImage(own, tag);
+    return isOfUpload(found?.metadata ?? {}, tag);
   }
 
   /** A resumable upload in parts. A part whose answer is lost is sent again from where the bucket has come to. */

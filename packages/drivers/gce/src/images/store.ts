@@ -1,14 +1,14 @@
-import { createHash } from "node:crypto";
 import {
   type Clock,
   type CloudPart,
+  hashOf,
   type ImageStore,
   type ImageTag,
   imageMetadata,
   imageSteps,
   imageTagOf,
+  isOfUpload,
   type OpenFile,
-  sameImage,
   streamed,
   type UploadOrder,
 } from "@nodeyard/driver";
@@ -70,10 +70,7 @@ export function imagesOf({ google, clock, openFile, own }: StoreParts): {
       const all = await google.list<Image>("/global/images", signal, {
         filter: `labels.nodepool_upload_id = ${upload}`,
       });
-      const made = all.filter(({ description }) => {
-        const found = imageTagOf(marksIn(description));
-        return found !== null && sameImage(found, tag);
-      });
+      const made = all.filter(({ description }) => isOfUpload(marksIn(description), tag));
       if (made.length > 0 || !(await bucket.has(tag, signal))) return made;
       return [{ name: nameOf(tag), status: STORED, description: JSON.stringify(imageMetadata(tag)) }];
     },
@@ -110,9 +107,7 @@ export function imagesOf({ google, clock, openFile, own }: StoreParts): {
 
 /** Name of an upload's image: the same at each attempt, so that there are never two. */
 function nameOf(tag: ImageTag): string {
-  const hash = createHash("sha256")
-    .update(JSON.stringify(imageMetadata(tag)))
-    .digest("hex");
+  const hash = hashOf(imageMetadata(tag));
   const image = tag.image
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")

@@ -1,10 +1,11 @@
 import { z } from "zod";
+import { TEMPLATES } from "../templates.ts";
 import { launchKeys } from "./common-keys.ts";
-import { FROM_0 } from "./grammar.ts";
+import { FROM_0, type Grammar, pattern, sized } from "./grammar.ts";
 import { uploadTable } from "./images.ts";
 import type { Rule } from "./section.ts";
 import { INTEGER, mapOf } from "./vocabulary.ts";
-import { field } from "./words.ts";
+import { field, mapping, metadata } from "./words.ts";
 
 /** Keys and rules that the tables of clouds share, besides the keys of docs/contract/config.md, "OpenStack keys". */
 
@@ -57,6 +58,22 @@ export const amounts = (description: string) =>
       return Object.fromEntries(Object.keys(limits.raw).map((name) => [name, limits.number(name, 0)]));
     },
   );
+
+/** What clouds take as tags that allow 50 of them, of which Nodeyard's own take twelve. `keys`: as which names. */
+export const tagGrammar = (keys: Grammar) => ({
+  ...{ keys, all: sized(0, 38) },
+  like: pattern("at most 256 characters", /^[\s\S]{0,256}$/, [["x", ""], ["x".repeat(257)]]),
+});
+
+/** Keys of a label for the tags of its machines. */
+export const tagKeys = (description: string, grammar: ReturnType<typeof tagGrammar>) => ({
+  tags: metadata(description, grammar),
+  "dynamic-tags": mapping("The same, from templates such as `{request.tenant_name}`.", {
+    default: {} as Readonly<Record<string, unknown>>,
+    ...grammar,
+    ...TEMPLATES,
+  }),
+});
 
 /** Keys of a provider of machines. `boot`: default of `boot-timeout`, in seconds. */
 export const machineKeys = (boot: number) => ({

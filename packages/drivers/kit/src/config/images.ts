@@ -126,10 +126,16 @@ export function compileImages<D, C, Own>(
   const diskimages = provider.diskimages.flatMap(({ at, name, connection, own: of }) => {
     const top = context.diskimages.get(name);
     if (top === undefined) reportMissing(at, "name", `diskimage ${name}`);
-    // The provider's entry decides about type and port, the top-level one about the login.
-    return top === undefined
-      ? []
-      : [[name, { connection: { ...top, ...connection }, own: own.diskimage(of) }] as const];
+    if (top === undefined) return [];
+    // The provider's entry decides about type and port, the top-level one about the login, unless the entry has `loginKeys`, too.
+    const { pythonPath = top.pythonPath, shellType = top.shellType, ...login } = of as Partial<Connection>;
+    const username = login.username ?? top.username;
+    return [
+      [
+        name,
+        { connection: { username, pythonPath, shellType, ...connection }, own: own.diskimage(of) },
+      ] as const,
+    ];
   });
   const cloudImages = provider.cloudImages.map(
     ({ name, connection, own: of }) => [name, { connection, own: own.cloudImage(of, name) }] as const,

@@ -134,3 +134,25 @@ export class RateLimiter {
     this.#timer = undefined;
   }
 }
+
+/** Calls that read may start this many times as often as those that change something. */
+const READS = 10;
+
+/** The rate limits of one credential at a cloud that counts changes apart from reads. */
+export class CallRates {
+  readonly writes: RateLimiter;
+  readonly reads: RateLimiter;
+  /** For data of images and the like: limited only by what the cloud refuses. */
+  readonly data: RateLimiter;
+
+  constructor(clock: Clock) {
+    const unlimited = () => new RateLimiter({ clock, intervalMs: 0 });
+    [this.writes, this.reads, this.data] = [unlimited(), unlimited(), unlimited()];
+  }
+
+  /** Sets the milliseconds between two calls that change something; 0: no limit. */
+  limit(intervalMs: number): void {
+    this.writes.configure(intervalMs);
+    this.reads.configure(intervalMs / READS);
+  }
+}

@@ -10,8 +10,8 @@ export interface SharedValueOptions<T> {
   readonly what: string;
   /** Up to this age (milliseconds) the value is returned as it is. Below 0 values are not kept, and only loads are shared. */
   readonly freshMs: number;
-  /** Up to this age (milliseconds) the value is still returned while a new one is loaded. Beyond it callers wait. */
-  readonly staleMs: number;
+  /** Up to this age (milliseconds) the value is still returned while a new one is loaded. Beyond it callers wait. Default: `freshMs`. */
+  readonly staleMs?: number;
   /** Time limit of one load, milliseconds. Default 60,000. */
   readonly loadMs?: number;
 }
@@ -39,7 +39,7 @@ export class SharedValue<T> {
   /** Rejects with a DriverError, or with the signal's reason; the load continues for other callers. */
   async get(signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
-    const { clock, freshMs, staleMs } = this.#options;
+    const { clock, freshMs, staleMs = freshMs } = this.#options;
     const age = this.#value === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() - this.#value.since;
     if (this.#value !== undefined && age <= freshMs) return this.#value.value;
     const loading = this.#load();
@@ -94,8 +94,8 @@ export class SharedValue<T> {
 /** Most keys whose values are kept: more than a configuration has. */
 const MOST_KEYS = 2_000;
 
-/** Shared values by key: what is looked up for each type, image or name that a configuration has. */
-export class SharedValues<T> {
+/** Shared values by key: lists, and what is looked up for each type, image or name that a configuration has. */
+export class SharedValues<T = unknown> {
   readonly #clock: Clock;
   readonly #known = new Map<string, SharedValue<T>>();
 
@@ -104,18 +104,18 @@ export class SharedValues<T> {
   }
 
   /** `what` is the key, and names the value in messages. `how` is that of the first call. */
-  get(
+  get<V extends T>(
     what: string,
-    how: Pick<SharedValueOptions<T>, "load" | "freshMs" | "staleMs">,
+    how: Pick<SharedValueOptions<V>, "load" | "freshMs" | "staleMs">,
     signal: AbortSignal,
-  ): Promise<T> {
+  ): Promise<V> {
     let shared = this.#known.get(what);
     if (shared === undefined) {
       if (this.#known.size >= MOST_KEYS) this.#known.clear();
-      shared = new SharedValue({ clock: this.#clock, what, ...how });
+      shared = new SharedValue<T>({ clock: this.#clock, what, ...how });
       this.#known.set(what, shared);
     }
-    return shared.get(signal);
+    return shared.get(signal) as Promise<V>;
   }
 
   invalidate(): void {
