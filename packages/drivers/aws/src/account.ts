@@ -4,6 +4,7 @@ import {
   type ApiCall,
   CallRates,
   type Clock,
+  defined,
   ListWatch,
   type ListWatchOptions,
   type Log,
@@ -13,7 +14,7 @@ import {
 import { Aws, codeOf, type Place as Site } from "./client/index.ts";
 import type { sdk } from "./edge/sdk.ts";
 import { Lookups } from "./lookups.ts";
-import { Batch } from "./machines/batch.ts";
+import { batched, type Refused } from "./machines/batch.ts";
 
 /** Most ids in one TerminateInstances or ReleaseHosts call. Each call costs a turn at the rate limit, so deletions share calls. */
 const MOST_IDS = 50;
@@ -46,11 +47,12 @@ export class AwsAccount implements Account {
   readonly hosts: ListWatch<Host>;
   readonly lookups: Lookups;
   /** Instances to terminate, by id. A call resolves when EC2 has accepted it, not when the machine is gone. */
-  readonly terminations: Batch;
-  readonly releases: Batch;
+  readonly terminate: (id: string) => Promise<void>;
+  readonly release: (id: string) => Promise<void>;
   /** Ends deletions in progress. They have no caller's signal, because several callers share a call. */
   readonly #closed = new AbortController();
-  #place: Place = {};
+  #region: string | undefined;
+  #owner: string | undefined;
 
   constructor({ place, sdk: modules, clock, log, observe }: AccountOptions) {
     this.pace = new CallRates(clock);
@@ -68,7 +70,8 @@ export class AwsAccount implements Account {
         const request = { MaxResults: PAGE };
         const all = await aws.list("ec2.describeInstances", "Reservations", request, signal);
         const listed = all.flatMap(({ Instances = [] }) => Instances);
-        this.#locate(listed);
+        const interfaces = listed.flatMap(({ NetworkInterfaces = [] }) => NetworkInterfaces);
+        this.#owner = interfaces.find(({ OwnerId }) => OwnerId !== undefined)?.OwnerId ?? this.#owner;
         return listed;
       },
       idOf: ({ InstanceId = "" }) => InstanceId,
@@ -83,7 +86,7 @@ export class AwsAccount implements Account {
     this.lookups = new Lookups(aws, clock);
     const batch = { clock, most: MOST_IDS, gatherMs: GATHER_MS };
     const { signal } = this.#closed;
-    this.terminations = new Batch({
+    this.terminate = batched({
       ...batch,
       // One unknown id makes EC2 refuse the whole call, and terminate none.
       isOfOne: (error) => codeOf(error).startsWith("InvalidInstanceID"),
@@ -92,30 +95,22 @@ export class AwsAccount implements Account {
         return new Map();
       },
     });
-    this.releases = new Batch({
+    this.release = batched({
       ...batch,
       isOfOne: (error) => codeOf(error).startsWith("InvalidHostI"),
       send: (ids) => releaseHosts(aws, ids, signal),
     });
   }
 
-  /** Where the machines are. The account is known once the credentials or a machine of it have named it. */
+  /** Where the machines are. The account is known once a machine of it or the credentials have named it. */
   get place(): Place {
-    return this.#place;
+    return defined({ region: this.#region, account: this.#owner }) as Place;
   }
 
   /** Finds out the region, and the account if the credentials name it. Rejects with the SDK's error. */
   async locate(signal: AbortSignal): Promise<void> {
-    const account = await this.aws.account(signal);
-    this.#place = { region: await this.aws.region(signal), ...(account !== undefined && { account }) };
-    this.#locate([...(await this.instances.all(signal, false)).values()]);
-  }
-
-  /** The account that machines belong to. */
-  #locate(machines: readonly Instance[]): void {
-    const interfaces = machines.flatMap(({ NetworkInterfaces = [] }) => NetworkInterfaces);
-    const account = interfaces.find(({ OwnerId }) => OwnerId !== undefined)?.OwnerId;
-    if (account !== undefined && this.#place.region !== undefined) this.#place = { ...this.#place, account };
+    this.#region = await this.aws.region(signal);
+    this.#owner ??= await this.aws.account(signal);
   }
 
   /** The strictest `rate` of the account's providers, as time between two writes. Called by SharedAccounts. */
@@ -132,11 +127,7 @@ export class AwsAccount implements Account {
 }
 
 /** Releases hosts. EC2 reports a host that is in use in a successful answer (`Unsuccessful`), not by an error. */
-async function releaseHosts(
-  aws: Aws,
-  ids: readonly string[],
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, unknown>> {
+async function releaseHosts(aws: Aws, ids: readonly string[], signal: AbortSignal): Promise<Refused> {
   const { Unsuccessful = [] } = await aws.call("ec2.releaseHosts", { HostIds: [...ids] }, signal);
   return new Map(
     Unsuccessful.map(({ ResourceId = "", Error: refusal }) => {

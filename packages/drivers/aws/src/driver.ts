@@ -1,9 +1,11 @@
-import { type Driver, type OpenFile, SharedAccounts } from "@nodeyard/driver";
+import type { Instance } from "@aws-sdk/client-ec2";
+import { cloudDriver, type Driver, type OpenFile, present } from "@nodeyard/driver";
 import { AwsAccount } from "./account.ts";
 import type { Place } from "./client/index.ts";
 import { type AwsProviderConfig, awsConfig } from "./config.ts";
 import type { sdk } from "./edge/sdk.ts";
-import { awsProvider } from "./provider.ts";
+import { mapError } from "./errors.ts";
+import { awsCloud } from "./provider.ts";
 
 /** Dependencies of the driver on its host. Tests pass their own. */
 export interface AwsHost {
@@ -16,30 +18,27 @@ export interface AwsHost {
   readonly tryMs?: number;
 }
 
-/** The driver on a given host. Providers with the same profile and region share connections, lists and the rate limit. */
-export function createAwsDriver(host: AwsHost): Driver<AwsProviderConfig> {
-  const { client, tryMs } = host;
-  const own = { ...(client && { client }), ...(tryMs !== undefined && { tryMs }) };
-  const accounts = new SharedAccounts<AwsAccount>();
-  return {
-    name: "aws",
-    contract: 1,
-    capabilities: { launches: true, inventory: false, probes: false, tags: true },
-    config: awsConfig,
-    async open(config, context) {
-      const { clock, log, observe } = context;
+/** The driver on a given host. */
+export function createAwsDriver({
+  sdk: modules,
+  openFile,
+  client,
+  tryMs,
+}: AwsHost): Driver<AwsProviderConfig> {
+  return cloudDriver<AwsProviderConfig, AwsAccount, Instance, string | null>(
+    { name: "aws", config: awsConfig, mapError },
+    (config, context, closed) => {
       const { rate } = config.own;
-      const place = (await host.sdk.settings()).placeOf(config.own);
-      const share = () =>
-        accounts.share(
-          clock,
-          // Profile and region stand for the credential. Two profiles of one account have limiters of their own and are throttled
-          // by AWS together.
-          JSON.stringify(place),
-          rate === 0 ? 0 : 1_000 / rate,
-          () => new AwsAccount({ place: { ...place, ...own }, sdk: host.sdk, clock, log, observe }),
-        );
-      return awsProvider(config, context, share, host.openFile);
+      const { clock, log, observe } = context;
+      const found = modules.placeOf(config.own);
+      const place = { ...found, ...present({ client, tryMs }) };
+      return {
+        // Profile and region stand for the credential. Two profiles of one account have limiters of their own and are throttled by AWS together.
+        key: JSON.stringify(found),
+        intervalMs: rate === 0 ? 0 : 1_000 / rate,
+        account: () => new AwsAccount({ place, sdk: modules, clock, log, observe }),
+        cloud: (account) => awsCloud(config, context, { account, openFile, closed }),
+      };
     },
-  };
+  );
 }

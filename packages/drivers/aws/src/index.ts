@@ -9,5 +9,5 @@ export type {
 } from "./config.ts";
 export { awsConfig } from "./config.ts";
 export { type AwsHost, createAwsDriver } from "./driver.ts";
-export { awsDriver, openFile } from "./edge/default.ts";
+export { awsDriver } from "./edge/default.ts";
 export { sdk } from "./edge/sdk.ts";

@@ -14,7 +14,7 @@ const counted = (all: Resources, codes: ReadonlySet<string>) =>
  * whole account; resources without an installation, such as Nodepool's, get no tag.
  */
 export function besideInstances(
-  { aws, hosts, releases }: AwsAccount,
+  { aws, hosts, release }: AwsAccount,
   codes: ReadonlySet<string>,
 ): Readonly<Record<string, CloudPart>> {
   return {
@@ -24,8 +24,7 @@ export function besideInstances(
           const { instances: _, ...code } = hostAmounts(HostProperties?.InstanceType ?? "");
           return { id, tag: tagOf(metadataOf(Tags)), resources: counted(code, codes) };
         }),
-      delete: (id, signal) =>
-        abortable(releases.add(id), signal).catch(unless(/^InvalidHost(I[Dd])?\.NotFound/)),
+      delete: (id, signal) => abortable(release(id), signal).catch(unless(/^InvalidHost(I[Dd])?\.NotFound/)),
     },
     volume: {
       async list(signal) {

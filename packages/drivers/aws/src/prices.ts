@@ -77,17 +77,15 @@ async function marketPrices(aws: Aws, type: string, now: number, signal: AbortSi
   );
 }
 
-/** The fields of a product of the price list that are read. Its keys are ids of offers and rates. */
+/** The part of a product of the price list that is read. Keys are ids of offers and rates; prices are by currency: USD, or CNY in China. */
 interface Product {
-  readonly terms?: { readonly OnDemand?: Readonly<Record<string, Offer>> };
+  readonly terms?: {
+    readonly OnDemand?: Keyed<{
+      readonly priceDimensions?: Keyed<{ readonly unit?: string; readonly pricePerUnit?: Keyed<string> }>;
+    }>;
+  };
 }
-
-interface Offer {
-  /** Rates. `pricePerUnit` is by currency: USD, or CNY in China. */
-  readonly priceDimensions?: Readonly<
-    Record<string, { readonly unit?: string; readonly pricePerUnit?: Readonly<Record<string, string>> }>
-  >;
-}
+type Keyed<T> = Readonly<Record<string, T>>;
 
 /** On-demand price of a product (Price List API, "Reading the service price list file"). */
 function hourly(product: string): readonly Price[] {

@@ -125,7 +125,7 @@ async function ours({ profile = null, region = null }: { profile?: string | null
   const log = { debug() {}, info() {}, warn() {}, error() {} };
   const modules = { ...sdk, handler: async () => ({ ProxiedHandler: Recorder }) };
   const context = { clock: systemClock, log, pace: new CallRates(systemClock), observe: undefined };
-  const aws = new Aws((await sdk.settings()).placeOf({ profile, region }), modules, context);
+  const aws = new Aws(sdk.placeOf({ profile, region }), modules, context);
   const { signal } = new AbortController();
   try {
     const { secretAccessKey } = await (await aws.client("ec2")).config.credentials();

@@ -1,7 +1,8 @@
 import { type CreateOrder, type DriverContext, DriverError, type Provider, runSteps } from "@nodeyard/driver";
+import { openFile } from "@nodeyard/driver/http";
 import { systemClock, systemRandom } from "@nodeyard/runtime";
 import { type AwsServer, type AwsSite, startAws } from "../../../../testing/aws/index.ts";
-import { type AwsProviderConfig, awsConfig, createAwsDriver, openFile, sdk } from "../src/index.ts";
+import { type AwsProviderConfig, awsConfig, createAwsDriver, sdk } from "../src/index.ts";
 
 export const INSTALLATION = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
 /** The top-level diskimages of these tests. */

@@ -4,6 +4,7 @@ export {
   backoff,
   type Clock,
   deadline,
+  defined,
   keepSecret,
   messageOf,
   NodeyardError,

@@ -1,4 +1,4 @@
-import { abortable, messageOf, present } from "@nodeyard/driver";
+import { abortable, allPages, messageOf, present } from "@nodeyard/driver";
 import type { sdk } from "../edge/sdk.ts";
 import type { Call, Client, Input, Items, Output, Service } from "./calls.ts";
 import { codeOf, unless } from "./errors.ts";
@@ -59,25 +59,29 @@ export class Aws {
     return abortable(work, signal) as Promise<Output<C>>;
   }
 
-  /**
-   * What is under `key` in all pages of a listing. Each page is a call of its own and takes its own turn at the rate limit. Rejects when a
-   * page fails: a partial list would make resources look deleted.
-   */
+  /** What is under `key` in all pages of a listing. */
   async list<C extends Call, K extends keyof Output<C>>(
     call: C,
     key: K,
     input: Input<C>,
     signal: AbortSignal,
   ): Promise<readonly Items<Output<C>[K]>[]> {
-    const all: Items<Output<C>[K]>[] = [];
-    for (let next = {}; ; ) {
-      const page = await this.call(call, { ...(input as object), ...next } as Input<C>, signal);
-      all.push(...((page[key] ?? []) as typeof all));
-      const { NextToken, NextContinuationToken } = page as object as Readonly<Record<string, unknown>>;
-      // S3 has names of its own.
-      next = NextToken ? { NextToken } : { ContinuationToken: NextContinuationToken };
-      if (!NextToken && !NextContinuationToken) return all;
-    }
+    const pages = await allPages(
+      call,
+      (next) => {
+        // S3 has a name of its own, also in its answer.
+        const more = next && { [call.startsWith("s3.") ? "ContinuationToken" : "NextToken"]: next };
+        return this.call(call, { ...(input as object), ...more } as Input<C>, signal);
+      },
+      (page) => {
+        const { NextToken, NextContinuationToken } = page as {
+          NextToken?: string;
+          NextContinuationToken?: string;
+        };
+        return NextToken || NextContinuationToken;
+      },
+    );
+    return pages.flatMap((page) => (page[key] ?? []) as Items<Output<C>[K]>[]);
   }
 
   /** The answer of a call; undefined: what it is about does not exist. */

@@ -1,5 +1,20 @@
+/** The region and profile of calls: the provider's own, else those of variables; then keys of variables go before the profile's. */
+function placeOf(
+  { region, profile }: { readonly region: string | null; readonly profile: string | null },
+  env = process.env,
+) {
+  const named = profile ?? (env.AWS_DEFAULT_PROFILE || env.AWS_PROFILE || null);
+  const hasKeys = Boolean(env.AWS_ACCESS_KEY_ID && env.AWS_SECRET_ACCESS_KEY);
+  return {
+    region: region ?? (env.AWS_DEFAULT_REGION || null),
+    profile: named,
+    keysOfEnvironment: profile === null && hasKeys,
+  };
+}
+
 /** The SDK's modules. Each is loaded when a provider first calls its service, so that other commands start quickly. */
 export const sdk = {
+  placeOf,
   settings: () => import("./settings.ts"),
   handler: () => import("./handler.ts"),
   credentials: () => import("@aws-sdk/credential-provider-node"),

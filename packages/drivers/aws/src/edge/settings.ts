@@ -3,20 +3,6 @@ import { loadSharedConfigFiles } from "@smithy/core/config";
 
 // Settings of AWS's files and variables that boto3, and so Nodepool, follows, and Amazon's SDK for Node does not.
 
-/** The region and profile of calls: the provider's own, else those of variables; then keys of variables go before the profile's. */
-export function placeOf(
-  { region, profile }: { readonly region: string | null; readonly profile: string | null },
-  env = process.env,
-) {
-  const named = profile ?? (env.AWS_DEFAULT_PROFILE || env.AWS_PROFILE || null);
-  const hasKeys = Boolean(env.AWS_ACCESS_KEY_ID && env.AWS_SECRET_ACCESS_KEY);
-  return {
-    region: region ?? (env.AWS_DEFAULT_REGION || null),
-    profile: named,
-    keysOfEnvironment: profile === null && hasKeys,
-  };
-}
-
 /** A service's endpoint in the profile's sections, where no variable has one, and the authorities that sign the servers' certificates. */
 export async function settingsOf(profile: string | null, service: string, env = process.env) {
   const { configFile, credentialsFile } = await loadSharedConfigFiles();

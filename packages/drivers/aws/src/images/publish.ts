@@ -21,8 +21,8 @@ export async function registered(upload: Upload, SnapshotId: string): Promise<st
       {
         DeviceName: "/dev/sda1",
         Ebs: {
-          ...{ DeleteOnTermination: true, SnapshotId, VolumeSize: await sizeOf(upload, SnapshotId) },
-          ...volumeOptions(own),
+          // Without a size of its own it has the snapshot's.
+          ...{ DeleteOnTermination: true, SnapshotId, ...volumeOptions(own) },
         },
       },
     ],
@@ -91,12 +91,4 @@ async function available({ clock, signal, order }: Upload, aws: Aws, id: string)
     const why = StateReason?.Message ?? "no reason given";
     throw new DriverError("transient", `image ${id} of ${order.file} is ${State}: ${why}`);
   });
-}
-
-/** Size of a snapshot's volume, GiB. */
-async function sizeOf({ aws, signal }: Upload, snapshot: string): Promise<number> {
-  const { Snapshots } = await aws.call("ec2.describeSnapshots", { SnapshotIds: [snapshot] }, signal);
-  const size = Snapshots?.[0]?.VolumeSize;
-  if (size === undefined) throw new DriverError("transient", `snapshot ${snapshot} has no size yet`);
-  return size;
 }

@@ -6,6 +6,7 @@ import {
   DriverError,
   type LabelConfig,
   type MakeCall,
+  type Metadata,
   NodeMachines,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
@@ -15,52 +16,45 @@ import { clientToken, metadataOf, tagSpecifications } from "../tags.ts";
 import { CREATE_MS, idsOf } from "./instances.ts";
 
 /** Dedicated hosts. Each node has its own, which is released with the node. */
-export class Hosts extends NodeMachines<Host> {
-  readonly #account: AwsAccount;
+export function hostsOf(account: AwsAccount, clock: Clock, closed: AbortSignal): NodeMachines<Host> {
+  return new NodeMachines<Host>({
+    ...{ clock, closed, createMs: CREATE_MS, watch: account.hosts, what: "host" },
+    idOf: ({ HostId = "" }) => HostId,
+    idIn: (externalId) => idsOf(externalId).host,
+    metadataOf: ({ Tags }) => metadataOf(Tags),
+    isUp: ({ State }) => State === "available",
+    hasFailed: ({ State }) => State === "permanent-failure",
+    failure: ({ HostId, State }, place) =>
+      new DriverError("transient", `${place}: host ${HostId} went to ${State}`),
+    isLeaving: () => false,
+    // EC2 refuses for a while after its instance is gone. The wait for the end then asks again.
+    delete: (id, signal) => abortable(account.release(id), signal).catch(unless(/^InvalidHost(I[Dd])?\./)),
+    read: async (id, signal) => {
+      const found = await account.aws.maybe("ec2.describeHosts", { HostIds: [id] }, signal);
+      return found?.Hosts?.find(({ State = "" }) => !State.startsWith("released"));
+    },
+  });
+}
 
-  constructor(account: AwsAccount, clock: Clock, closed: AbortSignal) {
-    super({
-      ...{ clock, closed, createMs: CREATE_MS, watch: account.hosts, what: "host" },
-      idOf: ({ HostId = "" }) => HostId,
-      idIn: (externalId) => idsOf(externalId).host,
-      metadataOf: ({ Tags }) => metadataOf(Tags),
-      isUp: ({ State }) => State === "available",
-      hasFailed: ({ State }) => State === "permanent-failure",
-      failure: ({ HostId, State }, place) =>
-        new DriverError("transient", `${place}: host ${HostId} went to ${State}`),
-      isLeaving: () => false,
-      // EC2 refuses for a while after its instance is gone. The wait for the end then asks again.
-      delete: (id, signal) =>
-        abortable(account.releases.add(id), signal).catch(unless(/^InvalidHost(I[Dd])?\./)),
-      read: async (id, signal) => {
-        const found = await account.aws.maybe("ec2.describeHosts", { HostIds: [id] }, signal);
-        return found?.Hosts?.find(({ State = "" }) => !State.startsWith("released"));
-      },
-    });
-    this.#account = account;
-  }
-
-  /** A call that allocates a host in the zone. It costs money from then on. A repeated call with the same attempt gets the same host. */
-  allocating(order: CreateOrder, metadata: Readonly<Record<string, string>>): MakeCall {
-    const { own, name } = order.label as LabelConfig<AwsLabelOwn>;
-    if (order.az === null || own.instanceType === null)
-      throw new DriverError(
-        "configuration",
-        `label ${name} needs an instance-type and the availability-zone of its pool`,
-      );
-    const request = {
-      // No other machine of the account may land on the host, and it is not replaced: a node that loses its host is lost.
-      ...({ AutoPlacement: "off", HostRecovery: "off", HostMaintenance: "off", Quantity: 1 } as const),
-      AvailabilityZone: order.az,
-      InstanceType: own.instanceType,
-      ClientToken: clientToken(order.tag, "host", order.attempt),
-      TagSpecifications: tagSpecifications(["dedicated-host"], metadata),
-    };
-    return async (signal) => {
-      const { HostIds } = await this.#account.aws.call("ec2.allocateHosts", request, signal);
-      const id = HostIds?.[0];
-      if (id === undefined) throw new DriverError("transient", "AllocateHosts answered without a host");
-      return id;
-    };
-  }
+/** The call that allocates a host in the zone. It costs money from then on. A repeated call with the same attempt gets the same host. */
+export function allocation({ aws }: AwsAccount, order: CreateOrder, tags: Metadata): MakeCall {
+  const { own, name } = order.label as LabelConfig<AwsLabelOwn>;
+  if (order.az === null || own.instanceType === null)
+    throw new DriverError(
+      "configuration",
+      `label ${name} needs an instance-type and the availability-zone of its pool`,
+    );
+  const request = {
+    // No other machine of the account may land on the host, and it is not replaced: a node that loses its host is lost.
+    ...({ AutoPlacement: "off", HostRecovery: "off", HostMaintenance: "off", Quantity: 1 } as const),
+    AvailabilityZone: order.az,
+    InstanceType: own.instanceType,
+    ClientToken: clientToken(order.tag, "host", order.attempt),
+    TagSpecifications: tagSpecifications(["dedicated-host"], tags),
+  };
+  return async (signal) => {
+    const id = (await aws.call("ec2.allocateHosts", request, signal)).HostIds?.[0];
+    if (id === undefined) throw new DriverError("transient", "AllocateHosts answered without a host");
+    return id;
+  };
 }

@@ -77,7 +77,7 @@ export class Instances extends NodeMachines<Instance> {
       delete: async (id, signal) => {
         if (removed.size >= MOST_REMOVED) removed.clear();
         removed.add(id);
-        await abortable(account.terminations.add(id), signal).catch(unless(UNKNOWN));
+        await abortable(account.terminate(id), signal).catch(unless(UNKNOWN));
       },
     });
     this.#account = account;

@@ -8,10 +8,18 @@ import {
   type Tag,
   tagOf,
 } from "@nodeyard/driver";
-import type { Notice } from "../notices.ts";
 import { metadataOf } from "../tags.ts";
 import { hasEnded, idsOf } from "./instances.ts";
 import type { Parts } from "./parts.ts";
+
+/** An event of EventBridge about an instance (Amazon EC2 User Guide, "Automate Amazon EC2 using EventBridge"). */
+export interface Notice {
+  readonly instance: string;
+  /** state: the instance's state changed. interruption: EC2 interrupts a spot instance two minutes after `at`. */
+  readonly kind: "state" | "interruption";
+  /** ISO time. */
+  readonly at: string;
+}
 
 /** Tag of an instance whose interruption EC2 has announced. The first launcher that learns it sets the tag, which informs all of them. */
 const INTERRUPTED = "nodeyard_interrupted";

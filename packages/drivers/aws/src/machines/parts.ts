@@ -1,9 +1,10 @@
-import type { DriverContext, Log } from "@nodeyard/driver";
+import type { Host } from "@aws-sdk/client-ec2";
+import type { DriverContext, Log, NodeMachines } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
 import type { AwsProviderConfig } from "../config.ts";
-import { Hosts } from "./hosts.ts";
+import { hostsOf } from "./hosts.ts";
 import { Instances } from "./instances.ts";
-import { Templates } from "./templates.ts";
+import { type Templates, templatesOf } from "./templates.ts";
 
 /** Dependencies of a provider's machine operations. All state is in AWS. */
 export interface Parts {
@@ -12,7 +13,7 @@ export interface Parts {
   readonly account: AwsAccount;
   readonly log: Log;
   readonly instances: Instances;
-  readonly hosts: Hosts;
+  readonly hosts: NodeMachines<Host>;
   readonly templates: Templates;
 }
 
@@ -26,7 +27,7 @@ export function partsOf(
   return {
     ...{ config, account, log },
     instances: new Instances(account, clock, closed),
-    hosts: new Hosts(account, clock, closed),
-    templates: new Templates(account, config, installation, log),
+    hosts: hostsOf(account, clock, closed),
+    templates: templatesOf(account, config, installation, log),
   };
 }

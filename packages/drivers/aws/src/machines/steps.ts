@@ -13,6 +13,7 @@ import {
 import type { AwsLabelOwn } from "../config.ts";
 import { labelAmounts, listedAmounts } from "../quota/amounts.ts";
 import { machineType } from "./bodies.ts";
+import { allocation } from "./hosts.ts";
 import { idsOf } from "./instances.ts";
 import { interruptionOf } from "./interruptions.ts";
 import { launchCall } from "./launch.ts";
@@ -38,7 +39,7 @@ export function instanceWork(parts: Parts): MachineWork<Instance, string | null>
       if (host === undefined) {
         yield { step: "host", deadlineMs: launchTimeoutMs };
         const tags = { ...labelTags(order, parts.log), Name: order.hostname };
-        host = await hosts.create(order.tag, hosts.allocating(order, tags), signal);
+        host = await hosts.create(order.tag, allocation(parts.account, order, tags), signal);
       }
       // The host is saved before the instance is made: it costs money from now on.
       yield { step: "host-wait", deadlineMs: launchTimeoutMs, ...saving({ host }) };

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { RequestLaunchTemplateData } from "@aws-sdk/client-ec2";
-import { type LabelConfig, type Log, type Metadata, messageOf, type PoolConfig } from "@nodeyard/driver";
+import { type LabelConfig, type Log, type Metadata, messageOf } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
 import { unless } from "../client/index.ts";
 import type { AwsLabelOwn, AwsPoolOwn, AwsProviderConfig } from "../config.ts";
@@ -66,78 +66,75 @@ function pythonJson(value: unknown): string {
 }
 
 /** Launch templates of a provider's fleets. They are made when the provider opens, or when first needed. */
-export class Templates {
-  readonly #account: AwsAccount;
-  readonly #config: AwsProviderConfig;
-  readonly #installation: string;
-  readonly #log: Log;
-  /** Names of templates that exist, as far as this process knows. */
-  readonly #made = new Set<string>();
-
-  constructor(account: AwsAccount, config: AwsProviderConfig, installation: string, log: Log) {
-    this.#account = account;
-    this.#config = config;
-    this.#installation = installation;
-    this.#log = log;
-  }
-
+export interface Templates {
   /**
    * Makes the template unless it exists. Two launchers may do so at once: EC2 refuses the second, and the templates are equal by
    * their names.
    */
-  async ensure({ name, data, tags }: Template, signal: AbortSignal): Promise<void> {
-    if (this.#made.has(name)) return;
-    const TagSpecifications = specifications({ ...tags, [INSTALLATION]: this.#installation });
-    const request = { LaunchTemplateName: name, LaunchTemplateData: data, TagSpecifications };
-    await this.#account.aws
-      .call("ec2.createLaunchTemplate", request, signal)
-      .catch(unless(/^InvalidLaunchTemplateName\.AlreadyExistsException$/));
-    this.#made.add(name);
-  }
-
+  ensure(template: Template, signal: AbortSignal): Promise<void>;
   /** To be called when a launch did not find the template: a launcher with another configuration may have deleted it. */
-  forget({ name }: Template): void {
-    this.#made.delete(name);
-  }
-
+  forget(template: Template): void;
   /**
    * Makes missing templates of the configuration and deletes those that this provider of this installation made for earlier configurations.
    * A template whose root device is not known yet is made by the next launch.
    */
-  async reconcile(signal: AbortSignal): Promise<void> {
-    const needed = new Map<string, Template>();
-    const { name: provider } = this.#config;
-    const pools: readonly PoolConfig<AwsPoolOwn, AwsLabelOwn>[] = this.#config.pools;
-    for (const { labels, own } of pools)
-      for (const label of labels.values()) {
-        if (label.own.fleet === null) continue;
-        const template = templateOf(label, own, provider, await this.#rootOf(label, signal));
-        needed.set(template.name, template);
-      }
-    // Nodepool's are listed, too.
-    const Filters = [{ Name: "launch-template-name", Values: [`${PREFIX}*`] }];
-    const { aws } = this.#account;
-    const listed = await aws.list("ec2.describeLaunchTemplates", "LaunchTemplates", { Filters }, signal);
-    for (const { LaunchTemplateName = "", Tags } of listed) {
-      const tags = metadataOf(Tags);
-      const isOurs = tags[INSTALLATION] === this.#installation && tags[PROVIDER] === provider;
-      if (needed.has(LaunchTemplateName)) this.#made.add(LaunchTemplateName);
-      else if (isOurs) await aws.maybe("ec2.deleteLaunchTemplate", { LaunchTemplateName }, signal);
-    }
-    for (const template of needed.values()) await this.ensure(template, signal);
-  }
+  reconcile(signal: AbortSignal): Promise<void>;
+}
+
+/** No I/O. */
+export function templatesOf(
+  { aws, lookups }: AwsAccount,
+  { name: provider, pools }: AwsProviderConfig,
+  installation: string,
+  log: Log,
+): Templates {
+  /** Names of templates that exist, as far as this process knows. */
+  const made = new Set<string>();
 
   /** Root device of a label's AMI; undefined when the image cannot be looked up now. */
-  async #rootOf({ name, own: { source } }: LabelConfig<AwsLabelOwn>, signal: AbortSignal) {
+  const rootOf = async ({ name, own: { source } }: LabelConfig<AwsLabelOwn>, signal: AbortSignal) => {
     // The AMI of an upload is known with an order only. AMIs of this driver have the default root device.
     if (source === null) return undefined;
-    const { lookups } = this.#account;
     try {
       return (await lookups.root(await lookups.image(source, signal), signal)).name;
     } catch (error) {
       // The image of one label must not keep the provider from opening. Launches of that label report the error.
-      this.#log.warn({ label: name, error: messageOf(error) }, "cannot look an image up");
+      log.warn({ label: name, error: messageOf(error) }, "cannot look an image up");
       return undefined;
     }
-  }
+  };
+
+  const ensure = async ({ name, data, tags }: Template, signal: AbortSignal) => {
+    if (made.has(name)) return;
+    const TagSpecifications = specifications({ ...tags, [INSTALLATION]: installation });
+    const request = { LaunchTemplateName: name, LaunchTemplateData: data, TagSpecifications };
+    await aws
+      .call("ec2.createLaunchTemplate", request, signal)
+      .catch(unless(/^InvalidLaunchTemplateName\.AlreadyExistsException$/));
+    made.add(name);
+  };
+
+  return {
+    ensure,
+    forget: ({ name }) => void made.delete(name),
+    async reconcile(signal) {
+      const needed = new Map<string, Template>();
+      for (const { labels, own } of pools)
+        for (const label of labels.values()) {
+          if (label.own.fleet === null) continue;
+          const template = templateOf(label, own, provider, await rootOf(label, signal));
+          needed.set(template.name, template);
+        }
+      // Nodepool's are listed, too.
+      const Filters = [{ Name: "launch-template-name", Values: [`${PREFIX}*`] }];
+      const listed = await aws.list("ec2.describeLaunchTemplates", "LaunchTemplates", { Filters }, signal);
+      for (const { LaunchTemplateName = "", Tags } of listed) {
+        const tags = metadataOf(Tags);
+        const isOurs = tags[INSTALLATION] === installation && tags[PROVIDER] === provider;
+        if (needed.has(LaunchTemplateName)) made.add(LaunchTemplateName);
+        else if (isOurs) await aws.maybe("ec2.deleteLaunchTemplate", { LaunchTemplateName }, signal);
+      }
+      for (const template of needed.values()) await ensure(template, signal);
+    },
+  };
 }
