@@ -11,46 +11,51 @@ const TABLE: readonly FaultRow[] = [
   // The account's quota is used up.
   {
     kind: "quota",
-    codes:
+    codes: [
       /^((Instance|Vcpu|Host|Volume|Address|NetworkInterface|Snapshot|MaxIOPS)LimitExceeded|MaxSpot(Instance|FleetRequest)CountExceeded|ResourceCountLimitExceeded|ServiceQuotaExceededException)$/,
+    ],
   },
   // AWS has no capacity in that zone.
   {
     kind: "capacity",
-    codes:
+    codes: [
       /^(Insufficient((Instance|Host|ReservedInstance|Volume|Address)?Capacity|CapacityOnHost|FreeAddressesInSubnet)|UnfulfillableCapacity|SpotMaxPriceTooLow)$/,
+    ],
   },
   // The zone never has the instance type; another zone may.
   { kind: "unsupported", codes: ["Unsupported"] },
   // Caused by another operation in progress; soon over.
   {
     kind: "transient",
-    codes:
+    codes: [
       /^(IncorrectInstanceState|IncorrectState|IdempotentParameterMismatch|InvalidStateTransition|InvalidSnapshot\.InUse|VolumeInUse|DependencyViolation)$/,
+    ],
   },
   // Something else answered in the place of AWS.
   { kind: "transient", codes: ["StrangeAnswer"] },
   {
     kind: "access",
-    codes:
+    codes: [
       /^(AuthFailure|InvalidAccessKeyId|InvalidClientTokenId|UnrecognizedClientException|SignatureDoesNotMatch|ExpiredToken(Exception)?|RequestExpired|(Credentials|Token)ProviderError)$/,
+    ],
     remedy: CREDENTIALS,
   },
   // The credentials are valid, but their policy lacks the action.
-  { kind: "access", codes: /^(UnauthorizedOperation|AccessDenied(Exception)?)$/, remedy: POLICY },
+  { kind: "access", codes: [/^(UnauthorizedOperation|AccessDenied(Exception)?)$/], remedy: POLICY },
   { kind: "access", codes: ["ProviderError"] },
   // Terms of an image that nobody has accepted yet.
   { kind: "configuration", codes: ["OptInRequired"] },
   { kind: "not-found", codes: ["NoSuchKey", "NotFound"] },
-  { kind: "transient", codes: THROTTLED },
+  { kind: "transient", codes: [THROTTLED] },
   // Resources that were listed before: their absence is an expected answer. Any other resource that is not found is named in the
   // configuration file, which is then wrong.
   {
     kind: "not-found",
-    codes:
+    codes: [
       /^Invalid(InstanceI[Dd]|Volume|Snapshot|HostI[Dd]|NetworkInterfaceID|LaunchTemplateName|LaunchTemplateId|ConversionTaskId)\./,
+    ],
   },
-  { kind: "configuration", codes: /^(Invalid|Missing|Malformed|NoSuch|Unknown|Validation)|NotFound$/ },
+  { kind: "configuration", codes: [/^(Invalid|Missing|Malformed|NoSuch|Unknown|Validation)|NotFound$/] },
   // A code that nobody knows says more than its status. 301, 307: S3 names the region of a bucket.
   { kind: "fatal", statuses: [301, 307, 400, 401, 403, 404, 409, 412] },
 ];

@@ -36,7 +36,7 @@ const ERRORS: readonly FaultRow[] = [
   { kind: "timeout", codes: ["OSProvisioningTimedOut", "VMStartTimedOut"] },
   {
     kind: "access",
-    codes: /^(Linked)?(Authorization|AccessCheck)Failed$/,
+    codes: [/^(Linked)?(Authorization|AccessCheck)Failed$/],
     remedy: 'compare the role of the credential with that of "nodeyard docs connect-azure"',
   },
   {
@@ -60,7 +60,7 @@ const ERRORS: readonly FaultRow[] = [
       "ResourcePurchaseValidationFailed",
     ],
   },
-  { kind: "not-found", statuses: [404], codes: /./ },
+  { kind: "not-found", statuses: [404], codes: [/./] },
   // Of an operation that was accepted, of what answers in Azure's place, and of a machine that was made.
   { kind: "transient", statuses: [0, 404, 412, 423] },
 ];

@@ -1,5 +1,4 @@
 import {
-  CALL_MS,
   DriverError,
   hashOf,
   type ImageStore,
@@ -41,10 +40,6 @@ export function imageStore(
   const { arm, root } = account;
   const imageOf = (name: string) => account.path("images", name);
   const diskOf = (name: string) => account.path("disks", name);
-  const remove = async (name: string, signal: AbortSignal) => {
-    await removeDisk(account, diskOf(name), signal);
-    await arm.gone(imageOf(name), signal);
-  };
   const bodyOf = ({ metadata, tag }: UploadOrder, properties: object) => ({
     ...{ location: own.location, tags: { ...metadata, ...imageMetadata(tag) }, properties },
   });
@@ -71,7 +66,7 @@ export function imageStore(
     await arm.whole("POST", `${diskOf(name)}/endGetAccess`, {}, signal);
   }
 
-  const store = imageSteps<AzureResource>({
+  return imageSteps<AzureResource>({
     ...{ clock: account.clock, formats: ["vhd"], uploadMs: own.uploadMs },
     idOf: ({ name }) => name,
     metadataOf: ({ tags = {} }) => tags,
@@ -79,12 +74,15 @@ export function imageStore(
     async find(tag, signal) {
       const name = nameOf(tag);
       const made = await arm.get<AzureResource>(imageOf(name), signal);
-      // What is made of a disk does not need it any more.
-      if (made !== undefined && isWhole(made)) await removeDisk(account, diskOf(name), signal);
-      const found = made && isWhole(made) ? made : await arm.get<AzureResource>(diskOf(name), signal);
+      if (made?.properties.provisioningState === "Succeeded") return [made];
+      // An image that failed is made again of the disk, if that is there.
+      const found = (await arm.get<AzureResource>(diskOf(name), signal)) ?? made;
       return found === undefined ? [] : [found];
     },
-    stateOf: (one, _, isSent) => (isWhole(one) ? "ready" : isSent ? "is no image" : "open"),
+    stateOf({ id, properties: { provisioningState = "without a state" } }) {
+      if (!/\/images\/[^/]+$/i.test(id)) return "open";
+      return provisioningState === "Succeeded" ? "ready" : `is ${provisioningState}`;
+    },
     async create(order, signal) {
       if ((order.size - FOOTER) % MIB !== 0)
         throw new DriverError(
@@ -107,23 +105,11 @@ export function imageStore(
       const zoneResilient = sizes.some(({ zones }) => zones.length > 0);
       const body = bodyOf(order, { hyperVGeneration, storageProfile: { osDisk, zoneResilient } });
       await arm.whole("PUT", imageOf(name), body, signal);
-      await removeDisk(account, diskOf(name), signal);
       order.progress(order.size);
     },
-    delete: remove,
+    delete: (name, signal) => arm.gone(imageOf(name), signal),
+    clean: (tag, signal) => removeDisk(account, diskOf(nameOf(tag)), signal),
   });
-  return {
-    ...store,
-    async *remove(tag, { signal }) {
-      yield { step: "delete", deadlineMs: CALL_MS };
-      await remove(nameOf(tag), signal);
-    },
-  };
-}
-
-/** Whether it is an image, and not the disk of one, and can be booted. */
-function isWhole({ id, properties }: AzureResource): boolean {
-  return /\/images\/[^/]+$/i.test(id) && properties.provisioningState === "Succeeded";
 }
 
 /** The driver's part of a `diskimages` entry; uploads of entries that have left have none. */

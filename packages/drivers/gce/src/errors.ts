@@ -16,7 +16,7 @@ export const REMEDY = 'compare the credentials and roles with "nodeyard docs con
 
 /** What an answer or an operation says. */
 const ERRORS: readonly FaultRow[] = [
-  { kind: "transient", codes: RATE },
+  { kind: "transient", codes: [RATE] },
   // The whole project or region, or the bucket: no label is at fault.
   {
     kind: "access",
@@ -31,20 +31,24 @@ const ERRORS: readonly FaultRow[] = [
   { kind: "access", statuses: [401], remedy: REMEDY },
   {
     kind: "capacity",
-    codes: /RESOURCE_POOL_EXHAUSTED|STOCKOUT|INSUFFICIENT_CAPACITY|IP_SPACE_EXHAUSTED|resourcePoolExhausted/,
+    codes: [
+      /RESOURCE_POOL_EXHAUSTED|STOCKOUT|INSUFFICIENT_CAPACITY|IP_SPACE_EXHAUSTED|resourcePoolExhausted/,
+    ],
   },
-  { kind: "quota", codes: /QUOTA_EXCEEDED|quotaExceeded|limitExceeded/ },
-  { kind: "unsupported", codes: /UNSUPPORTED_OPERATION|MACHINE_TYPE_NOT_(AVAILABLE|FOUND)/ },
+  { kind: "quota", codes: [/QUOTA_EXCEEDED|quotaExceeded|limitExceeded/] },
+  { kind: "unsupported", codes: [/UNSUPPORTED_OPERATION|MACHINE_TYPE_NOT_(AVAILABLE|FOUND)/] },
   {
     kind: "transient",
-    codes: /NOT_READY|resourceNotReady|IN_USE|resourceInUse|CONDITION_NOT_MET|conditionNotMet|alreadyExists/,
+    codes: [
+      /NOT_READY|resourceNotReady|IN_USE|resourceInUse|CONDITION_NOT_MET|conditionNotMet|alreadyExists/,
+    ],
   },
   {
     kind: "access",
-    codes: /PERMISSION|FORBIDDEN|forbidden|accessNotConfigured|insufficientPermissions|authError/i,
+    codes: [/PERMISSION|FORBIDDEN|forbidden|accessNotConfigured|insufficientPermissions|authError/i],
     remedy: REMEDY,
   },
-  { kind: "configuration", codes: /RESOURCE_NOT_FOUND|INVALID|invalid|badRequest|required/ },
+  { kind: "configuration", codes: [/RESOURCE_NOT_FOUND|INVALID|invalid|badRequest|required/] },
   { kind: "access", statuses: [403], remedy: REMEDY },
 ];
 

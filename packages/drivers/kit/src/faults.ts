@@ -16,8 +16,8 @@ export interface Fault {
 /** A row of a cloud's table of errors. It fits a fault that has one of the codes, of the statuses and such a text, as far as the row has them. */
 export interface FaultRow {
   readonly kind: DriverErrorKind;
-  /** Codes, and forms of codes; one form may stand alone. */
-  readonly codes?: RegExp | readonly (string | RegExp)[];
+  /** Codes, and forms of codes. */
+  readonly codes?: readonly (string | RegExp)[];
   readonly statuses?: readonly number[];
   readonly text?: RegExp;
   /** What an operator can do, without a capital and a full stop. */
@@ -30,7 +30,7 @@ export function judged(table: readonly FaultRow[], fault: Fault): Pick<FaultRow,
   const isOne = (code: string | RegExp) =>
     typeof code === "string" ? codes.includes(code) : codes.some((one) => code.test(one));
   const fits = (row: FaultRow) =>
-    (row.codes === undefined || [row.codes].flat().some(isOne)) &&
+    (row.codes === undefined || row.codes.some(isOne)) &&
     (row.statuses === undefined || (status !== undefined && row.statuses.includes(status))) &&
     (row.text === undefined || row.text.test(text));
   return table.find(fits) ?? { kind: kindOfStatus(status) };
