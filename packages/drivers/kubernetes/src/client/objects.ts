@@ -1,3 +1,4 @@
+import { allPages } from "@nodeyard/driver";
 import type { PodSpec, PodStatus } from "kubernetes-types/core/v1.d.ts";
 import type { ListMeta, ObjectMeta } from "kubernetes-types/meta/v1.d.ts";
 import type { Connection } from "./connection.ts";
@@ -40,12 +41,10 @@ export async function listAll<T>(
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly items: readonly T[]; readonly version: string | undefined }> {
-  const items: T[] = [];
-  for (let more = {}; ; ) {
-    const page = { path, query: { ...query, limit: PAGE, ...more }, signal };
-    const { metadata, items: some } = await connection.get<List<T>>(page);
-    items.push(...some);
-    if (!metadata.continue) return { items, version: metadata.resourceVersion };
-    more = { continue: metadata.continue };
-  }
+  const read = (next: string | undefined) => {
+    const more = next === undefined ? {} : { continue: next };
+    return connection.get<List<T>>({ path, query: { ...query, limit: PAGE, ...more }, signal });
+  };
+  const pages = await allPages(`list of ${path}`, read, ({ metadata }) => metadata.continue);
+  return { items: pages.flatMap(({ items }) => items), version: pages[0]!.metadata.resourceVersion };
 }
