@@ -7,9 +7,7 @@ import {
   imageSteps,
   imageTagOf,
   type LabelConfig,
-  ListWatch,
   machineMetadata,
-  messageOf,
   NodeMachines,
   type OpenFile,
   pieces,
@@ -41,11 +39,6 @@ export function meadow(
   openFile: OpenFile,
   closed: AbortSignal,
 ): Cloud<Thing> {
-  const watch = new ListWatch<Thing>({
-    ...{ clock, what: "list of machines", isGone: () => false, idOf: ({ id }) => id },
-    list: (signal) => api.list("machines", signal),
-    onFailure: (error) => log.warn({ provider: name, error: messageOf(error) }, "cannot list the machines"),
-  });
   const sizes = new SharedValue({
     ...{ clock, what: "list of sizes", freshMs: 300_000, staleMs: 600_000 },
     load: (signal) => api.list<{ name: string; cores: number; ram: number }>("sizes", signal),
@@ -60,7 +53,8 @@ export function meadow(
 
   return {
     machines: new NodeMachines<Thing>({
-      ...{ clock, watch, closed, what: "machine", createMs: 2 * CALL_MS },
+      ...{ clock, closed, what: "machine", createMs: 2 * CALL_MS },
+      watch: { log, provider: name, list: (signal) => api.list("machines", signal) },
       idOf: ({ id }) => id,
       idIn: (id) => (typeof id === "string" ? id : undefined),
       metadataOf: ({ labels }) => labels,
@@ -160,9 +154,6 @@ export function meadow(
     },
     place: () => ({ cloud: new URL(endpoint).host }),
     check: async (signal) => void (await sizes.get(signal)),
-    close() {
-      watch.close();
-      sizes.close();
-    },
+    close: () => sizes.close(),
   };
 }

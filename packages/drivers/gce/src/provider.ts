@@ -4,9 +4,8 @@ import {
   type DriverContext,
   DriverError,
   type LabelConfig,
-  ListWatch,
-  messageOf,
   type OpenFile,
+  type OwnList,
   type Resources,
   SharedValue,
   SharedValues,
@@ -37,18 +36,13 @@ export function gceCloud(
   { google, openFile, closed }: { google: Google; openFile: OpenFile; closed: AbortSignal },
 ): Cloud<Instance, string> {
   const { region, zone, project } = config.own;
-  const watch = new ListWatch<Instance>({
-    clock,
-    what: "list of instances",
+  const watch: OwnList<Instance> = {
+    ...{ log, provider: config.name },
     list: async (signal) => {
       const all = await google.list<Instance>("/aggregated/instances", signal, { key: "instances" });
       return all.filter((one) => isIn(region, one.zone));
     },
-    idOf,
-    isGone: () => false,
-    onFailure: (error) =>
-      log.warn({ provider: config.name, error: messageOf(error) }, "cannot list the instances; will retry"),
-  });
+  };
   const instances = new Instances({ google, clock, random, watch, zone, closed });
   const types = new SharedValues<MachineType>(clock);
   const typeOf: TypeOf = (at, type, signal) =>
@@ -94,7 +88,7 @@ export function gceCloud(
     // Credential, project and region.
     check: async (signal) => void (await quota.get(signal)),
     close() {
-      for (const one of [watch, types, zones, quota]) one.close();
+      for (const one of [types, zones, quota]) one.close();
     },
   };
 }

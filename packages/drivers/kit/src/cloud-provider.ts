@@ -78,7 +78,10 @@ export function cloudProvider<T, Part = undefined>(
     return {
       ...cloudMethods(config, cloud),
       check: cloud.check,
-      close: () => cloud.close?.(),
+      async close() {
+        cloud.machines.close();
+        await cloud.close?.();
+      },
       async quota(signal) {
         // When every pool ignores the cloud's quota, the cloud is not asked.
         return config.pools.every(({ ignoreProviderQuota }) => ignoreProviderQuota)
@@ -121,7 +124,7 @@ export function cloudMethods<T, Part>(
   cloud: Omit<Cloud<T, Part>, "quota" | "check" | "close">,
 ) {
   const { machines, parts = {}, console, offers, place } = cloud;
-  const { idOf, idIn, watch, hasEnded = () => false, externalIdOf = idOf } = machines.cloud;
+  const { idOf, idIn, hasEnded = () => false, externalIdOf = idOf } = machines.cloud;
   const steps = machineSteps(config, cloud);
   return {
     ...{ ...steps, ...(place && { place }) },
@@ -146,7 +149,7 @@ export function cloudMethods<T, Part>(
       );
       const beside = (await Promise.all(lists)).flat();
       // Machines are listed last, so that parts of one that is made meanwhile find it in the list.
-      const listed = [...(await watch.whole(signal)).values()];
+      const listed = [...(await machines.watch.whole(signal)).values()];
       const amounts = await cloud.amounts(listed, signal);
       return listedResources(listed, beside, { ...cloud, ...machines.cloud, amounts });
     },

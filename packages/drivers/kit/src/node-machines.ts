@@ -1,6 +1,7 @@
-import { abortable, type Clock, deadline, sleep } from "@nodeyard/runtime";
+import { abortable, type Clock, deadline, messageOf, sleep } from "@nodeyard/runtime";
+import type { Log } from "./contract.ts";
 import { DriverError, LostMetadata } from "./errors.ts";
-import type { ListWatch } from "./limits/list-watch.ts";
+import { ListWatch, type ListWatchOptions } from "./limits/list-watch.ts";
 import {
   type ExternalId,
   isOlder,
@@ -25,10 +26,20 @@ const LOOK_MS = 2_000;
  */
 export type MakeCall = (signal: AbortSignal) => Promise<string | undefined>;
 
+/** How the machines of a provider are listed for it alone. */
+export interface OwnList<T>
+  extends Pick<ListWatchOptions<T>, "list" | "changedAt" | "settledMs">,
+    Partial<Pick<ListWatchOptions<T>, "isGone">> {
+  /** Where a listing that failed is reported, and for which provider. */
+  readonly log: Log;
+  readonly provider: string;
+}
+
 /** How the machines of a cloud's nodes are listed, read, judged and deleted. */
 export interface NodeMachinesOptions<T> {
   readonly clock: Clock;
-  readonly watch: Pick<ListWatch<T>, "all" | "whole" | "wait">;
+  /** The listing that providers of an account share, or one for this provider. */
+  readonly watch: Pick<ListWatch<T>, "all" | "whole" | "wait"> | OwnList<T>;
   /** What a machine is called in steps and messages: "server", "instance". */
   readonly what: string;
   readonly idOf: (machine: T) => string;
@@ -75,12 +86,30 @@ export interface NodeMachinesOptions<T> {
  */
 export class NodeMachines<T> {
   readonly cloud: NodeMachinesOptions<T>;
+  readonly watch: Pick<ListWatch<T>, "all" | "whole" | "wait">;
+  readonly #own: ListWatch<T> | undefined;
   readonly #creating = new Map<string, Promise<unknown>>();
   /** The machine that this process made for a tag. Null: it only looked for one. */
   readonly #known = new Map<string, string | null>();
 
   constructor(cloud: NodeMachinesOptions<T>) {
     this.cloud = cloud;
+    const { clock, watch, what, idOf } = cloud;
+    if ("list" in watch) {
+      const { log, provider, ...listed } = watch;
+      const onFailure = (error: unknown) =>
+        log.warn({ provider, error: messageOf(error) }, `cannot list the ${what}s; will retry`);
+      this.#own = new ListWatch({
+        ...{ clock, idOf, onFailure, isGone: () => false },
+        ...{ ...listed, what: `list of ${what}s` },
+      });
+    }
+    this.watch = this.#own ?? (watch as ListWatch<T>);
+  }
+
+  /** Ends the listing, if it is the provider's own; callers that wait get an error. */
+  close(): void {
+    this.#own?.close();
   }
 
   /**
@@ -89,7 +118,8 @@ export class NodeMachines<T> {
    * more.
    */
   async existing(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<T | undefined> {
-    const { watch, read, idIn, isDeleted = () => false } = this.cloud;
+    const { watch } = this;
+    const { read, idIn, isDeleted = () => false } = this.cloud;
     const stored = idIn(externalId);
     const key = tagKey(tag);
     // A create whose caller gave up still makes its machine, which can be found only after the call has ended.
@@ -112,9 +142,9 @@ export class NodeMachines<T> {
 
   /** The tag's machine in a listing that begins after this call, or by the record's id, unless that is another node's. */
   async find(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<T | undefined> {
-    const { watch, read, idIn } = this.cloud;
+    const { read, idIn } = this.cloud;
     const stored = idIn(externalId);
-    const found = this.#pick(await watch.all(signal, true), tag, stored);
+    const found = this.#pick(await this.watch.all(signal, true), tag, stored);
     if (found !== undefined || stored === undefined) return found;
     const single = await read(stored, signal);
     if (single === undefined || this.#isLost(single, tag)) return single;
@@ -158,8 +188,8 @@ export class NodeMachines<T> {
    * only cause a delay; the signal is the limit.
    */
   async up(id: string, place: string, signal: AbortSignal): Promise<T> {
-    const { watch, what, isUp, hasFailed, failure } = this.cloud;
-    const machine = await watch.wait(
+    const { what, isUp, hasFailed, failure } = this.cloud;
+    const machine = await this.watch.wait(
       "active",
       id,
       ({ item, sure }) => {
@@ -183,12 +213,12 @@ export class NodeMachines<T> {
    * once that it does not know it. `seen`: the machine before the deletion. The signal is the only limit.
    */
   async gone(id: string, place: string, signal: AbortSignal, seen?: T): Promise<void> {
-    const { clock, watch, isLeaving, gone } = this.cloud;
+    const { clock, isLeaving, gone } = this.cloud;
     if (gone !== undefined) return gone(id, place, signal, seen);
     for (;;) {
       const asked = clock.monotonic();
       const isUnheard = (item: T) => !isLeaving(item) && clock.monotonic() - asked > UNHEARD_MS;
-      const end = await watch.wait(
+      const end = await this.watch.wait(
         "gone",
         id,
         ({ item, whole, departed }) => {

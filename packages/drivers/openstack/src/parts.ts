@@ -1,11 +1,11 @@
-import { type DriverContext, ListWatch, memoryEvidence, messageOf } from "@nodeyard/driver";
-import { apiOf, type Server } from "./api/index.ts";
+import { type DriverContext, memoryEvidence } from "@nodeyard/driver";
+import { apiOf } from "./api/index.ts";
 import { Service, type Session } from "./client/index.ts";
 import type { Cloud } from "./clouds/index.ts";
 import type { OpenstackProviderConfig } from "./config.ts";
 import { Lookups } from "./lookups/lookups.ts";
 import { FloatingIps } from "./machines/floating-ips.ts";
-import { serverList, serversOf } from "./machines/servers.ts";
+import { serversOf } from "./machines/servers.ts";
 
 /** The handles of a provider, which keeps no state of its own: all state is in the cloud. */
 export type Parts = ReturnType<typeof partsOf>;
@@ -27,19 +27,10 @@ export function partsOf(
   { session, cloud, ipv6, closed }: Handles,
 ) {
   const api = apiOf((name) => new Service(name, session, cloud.place, clock, observe));
-  /** The listing of servers that all waiting steps of this provider share. */
-  const watch = new ListWatch<Server>({
-    ...{ ...serverList, clock },
-    list: (signal, since) =>
-      // Many callers wait for it, so it goes before single calls at the rate limit. Changes include what was deleted.
-      api.servers.list(signal, { first: true, ...(since && { query: { "changes-since": since } }) }),
-    onFailure: (error) =>
-      log.warn({ provider: config.name, error: messageOf(error) }, "cannot list the servers; will retry"),
-  });
   return {
-    ...{ config, cloud, log, ipv6, evidence, api, watch },
+    ...{ config, cloud, log, ipv6, evidence, api },
     lookups: new Lookups(clock, api),
-    servers: serversOf({ api, watch, clock, evidence, closed }),
+    servers: serversOf({ api, clock, evidence, closed, log, provider: config.name }),
     floatingIps: new FloatingIps(clock, api),
   };
 }

@@ -28,7 +28,7 @@ export function openstackCloud(
   handles: Handles & { readonly openFile: OpenFile },
 ): CloudOf<Server> {
   const parts = partsOf(config, context, handles);
-  const { api, lookups, watch, floatingIps, cloud } = parts;
+  const { api, lookups, floatingIps, cloud } = parts;
   const { clock } = context;
   let project: string | null = null;
   return {
@@ -50,7 +50,8 @@ export function openstackCloud(
       await quotaOf(api, signal);
     },
     close() {
-      for (const shared of [watch, lookups, floatingIps]) shared.close();
+      lookups.close();
+      floatingIps.close();
     },
   };
 }

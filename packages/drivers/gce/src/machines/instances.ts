@@ -2,11 +2,11 @@ import {
   type Clock,
   DriverError,
   type ExternalId,
-  type ListWatch,
   type Metadata,
   machineName,
   messageOf,
   NodeMachines,
+  type OwnList,
   type Random,
   wasRefused,
 } from "@nodeyard/driver";
@@ -78,7 +78,7 @@ export class Instances extends NodeMachines<Instance> {
     readonly google: Google;
     readonly clock: Clock;
     readonly random: Random;
-    readonly watch: ListWatch<Instance>;
+    readonly watch: OwnList<Instance>;
     /** The provider's zone, in which Nodepool's machines are. */
     readonly zone: string | null;
     readonly closed: AbortSignal;
@@ -93,7 +93,7 @@ export class Instances extends NodeMachines<Instance> {
       read: async (id, signal) =>
         id.includes("/")
           ? google.maybe<Instance>({ method: "GET", path: pathOf(id) }, signal)
-          : [...(await watch.whole(signal)).values()].find(({ name }) => name === id),
+          : [...(await this.watch.whole(signal)).values()].find(({ name }) => name === id),
       isUp: ({ status }) => status === "RUNNING",
       hasFailed: hasEnded,
       failure: ({ name, status }, place) =>

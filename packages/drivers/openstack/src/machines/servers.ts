@@ -8,6 +8,7 @@ import {
   type MakeCall,
   NoAnswer,
   NodeMachines,
+  type OwnList,
   sameNode,
   sleep,
   type Tag,
@@ -39,9 +40,8 @@ const FORGOTTEN_MS = 120_000;
 const UNHEARD_MS = 10_000;
 
 /** What the servers of nodes are made of. */
-export interface ServerParts {
+export interface ServerParts extends Pick<OwnList<Server>, "log" | "provider"> {
   readonly api: Pick<Api, "nova" | "servers">;
-  readonly watch: ListWatch<Server>;
   readonly clock: Clock;
   readonly evidence: Evidence;
   /** Ends creates that go on without their callers. */
@@ -51,23 +51,22 @@ export interface ServerParts {
 /** Whether the server is deleted, though nova still lists it. SOFT_DELETED: nova keeps it for a while before it is removed. */
 const isGone = ({ status }: Server) => /^(SOFT_)?DELETED$/i.test(status);
 
-/** The options of the shared listing of servers. */
-export const serverList = {
-  what: "list of servers",
-  idOf: ({ id }: Server) => id,
-  isGone,
-  // 0 for a server of a cell that is down: it never moves the start of the next `changes-since`.
-  changedAt: ({ updated }: Server) => Date.parse(updated ?? "") || 0,
-};
-
 /**
  * The servers of nodes. Waiting uses the shared listing (docs/design/openstack.md); single servers are read only where a listing cannot
  * decide.
  */
 export function serversOf(parts: ServerParts): NodeMachines<Server> {
-  const { api, watch, clock, evidence, closed } = parts;
-  return new NodeMachines({
-    ...{ clock, watch, closed, createMs: CREATE_MS, what: "server", idIn: idOf },
+  const { api, clock, evidence, closed, log, provider } = parts;
+  const machines: NodeMachines<Server> = new NodeMachines<Server>({
+    ...{ clock, closed, createMs: CREATE_MS, what: "server", idIn: idOf },
+    watch: {
+      ...{ log, provider, isGone },
+      // Many callers wait for it, so it goes before single calls at the rate limit. Changes include what was deleted.
+      list: (signal, since) =>
+        api.servers.list(signal, { first: true, ...(since && { query: { "changes-since": since } }) }),
+      // 0 for a server of a cell that is down: it never moves the start of the next `changes-since`.
+      changedAt: ({ updated }) => Date.parse(updated ?? "") || 0,
+    },
     idOf: ({ id }) => id,
     metadataOf: ({ metadata }) => metadata,
     // Recorded when nova answered with the id.
@@ -85,8 +84,9 @@ export function serversOf(parts: ServerParts): NodeMachines<Server> {
         : faultError(await withFault(api, server, signal), place),
     delete: (id, signal) => api.servers.delete(id, signal),
     isLeaving: isGone,
-    gone: departure(parts),
+    gone: departures(parts, () => machines.watch),
   });
+  return machines;
 }
 
 /** The call that makes the server of a tag. The caller has looked for an existing server: nova would make a second one. */
@@ -122,7 +122,10 @@ interface Deletion {
 }
 
 /** `gone` of `NodeMachines` for nova, which loses deletions, gives them up, and calls them done before the quota is free. */
-function departure({ api: { nova, servers }, watch, clock }: ServerParts) {
+function departures(
+  { api: { nova, servers }, clock }: ServerParts,
+  watch: () => Pick<ListWatch<Server>, "wait">,
+) {
   /**
    * Waits for the end of a deletion. nova says DELETED before it frees the quota, seconds before under load: "freed" means that a complete listing no
    * longer contains the server. "doubtful": only changes were listed, or the server may be on its way to its host, when a listing can miss it.
@@ -131,7 +134,7 @@ function departure({ api: { nova, servers }, watch, clock }: ServerParts) {
     // Whether the server has certainly been on a host, so that complete listings show it until its end.
     let placed = seen !== undefined && seen.status !== "BUILD";
     let saidDeleted: number | undefined;
-    return watch.wait(
+    return watch().wait(
       "gone",
       id,
       ({ item: server, whole }) => {

@@ -1,7 +1,6 @@
 import {
   ApiError,
   callText,
-  ListWatch,
   machineMetadata,
   machineSteps,
   memoryEvidence,
@@ -12,7 +11,7 @@ import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import type { Api, Server } from "../../src/api/index.ts";
 import { serverSchema } from "../../src/api/kinds.ts";
-import { createCall, serverList, serversOf } from "../../src/machines/servers.ts";
+import { createCall, serversOf } from "../../src/machines/servers.ts";
 import { serverWork } from "../../src/machines/steps.ts";
 
 const tag: Tag = { installation: "i", provider: "p", pool: "main", nodeId: "0000000001" };
@@ -39,13 +38,8 @@ function nova(beside = 0) {
     onReset: () => {},
   };
   let answer = Promise.withResolvers<string>();
-  const watch = new ListWatch<Server>({
-    clock,
-    ...serverList,
-    list: async () => [...others, ...(state.server !== undefined && state.listed ? [state.server] : [])],
-    onFailure: () => {},
-  });
   const servers = {
+    list: async () => [...others, ...(state.server !== undefined && state.listed ? [state.server] : [])],
     create: async () => ({ id: await answer.promise }),
     delete: async (id: string) => {
       state.orders.push(`delete ${id}`);
@@ -67,7 +61,7 @@ function nova(beside = 0) {
   return {
     clock,
     state,
-    servers: serversOf({ api, watch, clock, evidence, closed }),
+    servers: serversOf({ api, clock, evidence, closed, provider: "p", log: { warn() {} } as never }),
     evidence,
     api,
     answer: (id: string) => {
