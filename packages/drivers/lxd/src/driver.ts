@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { CloudConfigError, Connections, type Driver, messageOf, type Wire } from "@nodeyard/driver";
+import { CloudConfigError, type Driver, messageOf, renewedWire, type Wire } from "@nodeyard/driver";
 import type { TlsOptions } from "@nodeyard/driver/http";
 import { type LxdProviderConfig, type LxdProviderOwn, lxdConfig } from "./config.ts";
 import type { OpenBlob } from "./images.ts";
@@ -23,12 +23,8 @@ export function createLxdDriver({ read, connect, blob }: LxdHost): Driver<LxdPro
     capabilities: { launches: true, inventory: false, probes: false, tags: true, local: true },
     config: lxdConfig,
     open(config, context) {
-      const connections = new Connections(connect);
-      return openLxd(config, context, {
-        ...{ pem, blob, close: () => connections.close() },
-        // Read for each call, since certificates are replaced in place.
-        send: async (request) => connections.of(tlsOf(config.own, pem)).send(request),
-      });
+      const wire = renewedWire({ clock: context.clock, read: () => tlsOf(config.own, pem), connect });
+      return openLxd(config, context, { ...{ pem, blob }, ...wire });
     },
   };
 }

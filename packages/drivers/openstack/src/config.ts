@@ -15,7 +15,6 @@ import {
   mapping,
   metadata,
   NOT_EMPTY,
-  type ProviderConfig,
   pattern,
   TEMPLATES,
   text,
@@ -78,7 +77,6 @@ const table = {
   rate: anySeconds(
     "At least this long between two calls; providers with one credential keep the strictest.",
     {
-      default: null,
       shown: "as fast as the cloud takes it",
       unit: "s between calls",
       like: FROM_0,
@@ -118,11 +116,6 @@ interface ImageFacts {
   readonly configDrive: boolean | null;
 }
 
-/** The driver's part of a provider. Names of cloud objects may also be ids. */
-export type OpenstackProviderOwn = Pick<
-  Values<typeof table>,
-  "cloud" | "region" | "intervalMs" | "imageUploadTimeoutMs" | "portCleanup"
->;
 /** The driver's part of a pool. */
 export type OpenstackPoolOwn = Values<typeof poolTable>;
 
@@ -134,42 +127,29 @@ export interface OpenstackLabelOwn extends Omit<Values<typeof labelTable>, "netw
   /** Empty: the cloud's default network. */
   readonly networks: readonly string[];
 }
-/** A compiled provider of the openstack driver. */
-export type OpenstackProviderConfig = ProviderConfig<
-  OpenstackProviderOwn,
-  OpenstackPoolOwn,
-  OpenstackLabelOwn
->;
-
 /** The keys of an openstack provider: schema, defaults and compiler (docs/reference/configuration.md). */
-export const openstackConfig = driverConfig(
-  "openstack",
-  table,
-  (provider, context): OpenstackProviderConfig => {
-    const lists = compileImages(provider, context, {
-      diskimage: ({ configDrive }): ImageFacts => ({ cloudImage: null, configDrive }),
-      cloudImage: ({ imageId, imageName, configDrive }, name) => ({
-        cloudImage: imageId === null ? { name: imageName ?? name } : { id: imageId },
-        configDrive,
-      }),
-    });
-    const none: ImageFacts = { cloudImage: null, configDrive: null };
-    const { cloud, region, intervalMs, imageUploadTimeoutMs, portCleanup } = provider;
-    return {
-      ...commonOf(provider),
-      pools: compileCloudPools(
-        provider,
-        { lists, none },
-        context,
-        (label, image, pool): OpenstackLabelOwn => {
-          const { at, name, minRam, flavorName, own } = label;
-          // A warning only: Nodepool's validator accepts it. Launches fail with "has no size" (`chooseFlavor`).
-          if (!at.has("min-ram") && !at.has("flavor-name"))
-            at.useless(undefined, `label ${name} has no size; add min-ram or flavor-name`);
-          return { ...own, ...image, minRam, flavorName, networks: own.networks ?? pool.networks };
-        },
-      ),
-      own: { cloud, region, intervalMs, imageUploadTimeoutMs, portCleanup },
-    };
-  },
-);
+export const openstackConfig = driverConfig("openstack", table, (provider, context) => {
+  const lists = compileImages(provider, context, {
+    diskimage: ({ configDrive }): ImageFacts => ({ cloudImage: null, configDrive }),
+    cloudImage: ({ imageId, imageName, configDrive }, name) => ({
+      cloudImage: imageId === null ? { name: imageName ?? name } : { id: imageId },
+      configDrive,
+    }),
+  });
+  const none: ImageFacts = { cloudImage: null, configDrive: null };
+  const { cloud, region, intervalMs, imageUploadTimeoutMs, portCleanup } = provider;
+  return {
+    ...commonOf(provider),
+    pools: compileCloudPools(provider, { lists, none }, context, (label, image, pool): OpenstackLabelOwn => {
+      const { at, name, minRam, flavorName, own } = label;
+      // A warning only: Nodepool's validator accepts it. Launches fail with "has no size" (`chooseFlavor`).
+      if (!at.has("min-ram") && !at.has("flavor-name"))
+        at.useless(undefined, `label ${name} has no size; add min-ram or flavor-name`);
+      return { ...own, ...image, minRam, flavorName, networks: own.networks ?? pool.networks };
+    }),
+    own: { cloud, region, intervalMs, imageUploadTimeoutMs, portCleanup },
+  };
+});
+
+/** A compiled provider of the openstack driver. Names of cloud objects may also be ids. */
+export type OpenstackProviderConfig = NonNullable<ReturnType<typeof openstackConfig.load>>;

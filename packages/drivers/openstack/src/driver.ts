@@ -1,10 +1,10 @@
-import { cloudDriver, type Driver, type OpenFile } from "@nodeyard/driver";
+import { cloudDriver, type Driver, type OpenFile, renewedWire, type Wire } from "@nodeyard/driver";
 import type { TlsOptions } from "@nodeyard/driver/http";
 import type { Server } from "./api/index.ts";
-import type { Session } from "./client/index.ts";
+import { Session } from "./client/index.ts";
 import { type CloudConfigPaths, resolveCloud } from "./clouds/index.ts";
 import { type OpenstackProviderConfig, openstackConfig } from "./config.ts";
-import { intervalOf, keyOf, openSession, type Sender, tlsOf } from "./credentials.ts";
+import { intervalOf, keyOf, tlsOf } from "./credentials.ts";
 import { mapError } from "./errors.ts";
 import { openstackCloud } from "./provider.ts";
 
@@ -13,7 +13,7 @@ export interface OpenstackHost {
   /** Where clouds.yaml, certificates and OS_* variables are read. */
   readonly around: CloudConfigPaths;
   /** Opens the connections of one credential, anew when the contents of its certificate files have changed. */
-  connect(tls: TlsOptions): Sender;
+  connect(tls: TlsOptions): Pick<Wire, "send" | "close">;
   readonly openFile: OpenFile;
   /** Whether this host has a routable IPv6 address. */
   hasIpv6(): boolean;
@@ -34,7 +34,10 @@ export function createOpenstackDriver(host: OpenstackHost): Driver<OpenstackProv
     return {
       key: keyOf(cloud),
       intervalMs: intervalOf(cloud, config.own.intervalMs),
-      account: () => openSession({ clock, random, reread, tls, connect: (by) => host.connect(by) }),
+      account: () => {
+        const wire = renewedWire({ clock, read: tls, connect: (by) => host.connect(by) });
+        return new Session({ ...{ clock, random, ...wire }, credential: () => reread().credential });
+      },
       cloud: (session) =>
         openstackCloud(config, context, { session, cloud, openFile, ipv6: host.hasIpv6(), closed }),
     };

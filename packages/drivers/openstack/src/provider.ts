@@ -11,7 +11,7 @@ import { z } from "zod";
 import { machineType, needOf, networkNeed, quotaOf } from "./amounts.ts";
 import type { Server } from "./api/index.ts";
 import type { Cloud } from "./clouds/index.ts";
-import type { OpenstackLabelOwn, OpenstackPoolOwn, OpenstackProviderConfig } from "./config.ts";
+import type { OpenstackLabelOwn, OpenstackProviderConfig } from "./config.ts";
 import { glanceStore } from "./images/store.ts";
 import { besideServers } from "./leaks.ts";
 import { networksFor } from "./machines/addresses.ts";
@@ -71,31 +71,18 @@ async function consoleOf({ api }: Parts, id: string, signal: AbortSignal): Promi
   return (await unlessRefused(asked, 404, 409, 501))?.output ?? null;
 }
 
-/**
- * What one node of a label uses. Also checks that its image, networks and flavor exist: rejects with kind "configuration" when
- * one does not.
- */
-async function need(
-  parts: Parts,
-  label: LabelConfig<OpenstackLabelOwn>,
-  signal: AbortSignal,
-): Promise<Resources> {
+/** What one node of a label uses. Rejects with kind "configuration" when its image, a network or its flavor does not exist. */
+async function need(parts: Parts, label: LabelConfig<OpenstackLabelOwn>, signal: AbortSignal) {
   const { config, cloud, lookups } = parts;
-  const { cloudImage, networks } = label.own;
+  const { cloudImage, networks: own } = label.own;
   if (cloudImage !== null) await lookups.cloudImage(cloudImage, signal);
-  const named = await lookups.networksNamed(networksFor(networks, cloud.networks), signal);
+  const networks = await lookups.networksNamed(networksFor(own, cloud.networks), signal);
   // By identity, because several pools may have a label of that name.
   const pool = config.pools.find(({ labels }) => labels.get(label.name) === label);
-  const floats = cloud.floatingIps && (pool?.own as OpenstackPoolOwn | undefined)?.autoFloatingIp === true;
-  const reach = floats ? await reachOf(parts, signal) : null;
-  return needOf(
-    await lookups.flavor(label, signal),
-    label,
-    networkNeed(
-      named.map(({ name }) => name),
-      reach,
-    ),
-  );
+  const floats = cloud.floatingIps && pool?.own.autoFloatingIp === true;
+  const names = networks.map(({ name }) => name);
+  const network = networkNeed(names, floats ? await reachOf(parts, signal) : null);
+  return needOf(await lookups.flavor(label, signal), label, network);
 }
 
 /**

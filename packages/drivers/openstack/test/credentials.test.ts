@@ -1,9 +1,9 @@
-import { SharedAccounts } from "@nodeyard/driver";
+import { renewedWire, SharedAccounts } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import type { Session } from "../src/client/index.ts";
+import { Session } from "../src/client/index.ts";
 import { resolveCloud } from "../src/clouds/index.ts";
-import { intervalOf, keyOf, openSession, type Sender } from "../src/credentials.ts";
+import { intervalOf, keyOf } from "../src/credentials.ts";
 
 const { signal } = new AbortController();
 const CLOUDS = `
@@ -19,7 +19,7 @@ function credentials(certificates: { ca: string | null } = { ca: null }) {
   const random = seededRandom(1);
   let opened = 0;
   const used: (string | null)[] = [];
-  const connect = ({ ca }: { ca: string | null }): Sender => {
+  const connect = ({ ca }: { ca: string | null }) => {
     opened++;
     return {
       async send() {
@@ -38,7 +38,11 @@ function credentials(certificates: { ca: string | null } = { ca: null }) {
   const lease = (name: string, intervalMs: number | null) => {
     const reread = () => resolveCloud({ cloud: name, region: null }, around);
     const cloud = reread();
-    const open = () => openSession({ clock, random, reread, tls, connect });
+    const open = () =>
+      new Session({
+        ...{ clock, random, ...renewedWire({ clock, read: tls, connect }) },
+        credential: () => reread().credential,
+      });
     const { account, release } = sessions.share(clock, keyOf(cloud), intervalOf(cloud, intervalMs), open);
     return { session: account, release };
   };

@@ -1,4 +1,7 @@
-import { messageOf } from "@nodeyard/runtime";
+import { type Clock, messageOf } from "@nodeyard/runtime";
+import { CloudConfigError } from "../faults.ts";
+import type { Wire } from "../wire.ts";
+import { RenewedValue } from "./renewed-value.ts";
 
 /** Connections that are made with settings, such as certificates, which change while the process runs. */
 export class Connections<Settings, T extends { close(): Promise<void> }> {
@@ -27,4 +30,42 @@ export class Connections<Settings, T extends { close(): Promise<void> }> {
 /** Whether a request may have failed because a certificate or its authority was replaced: the files may have the new one. */
 export function isCertificateError(error: unknown): boolean {
   return /certificate|self.signed/i.test(messageOf(error));
+}
+
+/** Time limit of reading certificate files, milliseconds. */
+const LOAD_MS = 60_000;
+
+/**
+ * A client whose certificates are read again each minute, and when one could not be verified: files are replaced in place. Opening it reads
+ * nothing. Rejects with the errors of `read`, too.
+ */
+export function renewedWire<Settings>({
+  clock,
+  read,
+  connect,
+}: {
+  readonly clock: Clock;
+  readonly read: () => Settings;
+  readonly connect: (settings: Settings) => Pick<Wire, "send" | "close">;
+}): Pick<Wire, "send" | "close"> {
+  const connections = new Connections(connect);
+  const late = () => new CloudConfigError("the certificates were not read in time");
+  const certificates = new RenewedValue({
+    clock,
+    load: async () => read(),
+    endOf: () => null,
+    loadMs: LOAD_MS,
+    late,
+  });
+  return {
+    async send(request) {
+      try {
+        return await connections.of(await certificates.get()).send(request);
+      } catch (error) {
+        if (isCertificateError(error)) certificates.refused();
+        throw error;
+      }
+    },
+    close: () => connections.close(),
+  };
 }

@@ -2,14 +2,14 @@ import type { Clock, OpenFile } from "@nodeyard/driver";
 import { type ImageStore, imageMetadata, imageSteps, streamed, type UploadOrder } from "@nodeyard/driver";
 import type { Api, Image } from "../api/index.ts";
 import type { Cloud } from "../clouds/index.ts";
-import type { OpenstackProviderOwn } from "../config.ts";
+import type { OpenstackProviderConfig } from "../config.ts";
 
 interface StoreParts {
   readonly api: Pick<Api, "glance" | "images">;
   readonly cloud: Cloud;
   readonly clock: Clock;
   readonly openFile: OpenFile;
-  readonly own: OpenstackProviderOwn;
+  readonly own: OpenstackProviderConfig["own"];
 }
 
 /** Images in glance, in the format of clouds.yaml (`image_format`). */

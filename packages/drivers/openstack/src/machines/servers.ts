@@ -19,22 +19,17 @@ import { faultError } from "../errors.ts";
 
 /** Time limit of a create whose caller gave up, milliseconds. It continues so that its outcome becomes known. */
 const CREATE_MS = 120_000;
-/** After this time a server in ERROR without a task is taken for a deletion that nova gave up, milliseconds. */
-const GIVEN_UP_MS = 5_000;
 /**
  * A server that nova calls DELETED still counts for the quota until it leaves nova's database: half a minute on a busy host. After this
- * time it is taken for gone, milliseconds.
+ * time it is taken for gone, milliseconds. Between two reads of such a server there is a pause from LOOK_MS, doubled up to SLOW_LOOK_MS.
  */
 const LINGERS_MS = 120_000;
-/** First pause between two reads of a single server that nova calls DELETED, milliseconds. It doubles up to SLOW_LOOK_MS. */
 const LOOK_MS = 500;
 const SLOW_LOOK_MS = 8_000;
-/** The same for a server in ERROR whose task never ends, milliseconds. */
+/** After this time a server in ERROR is taken for a deletion that nova gave up, milliseconds: without a task, and with one that never ends. */
+const GIVEN_UP_MS = 5_000;
 const STUCK_MS = 60_000;
-/**
- * After this time a deletion that nova accepted is taken for lost, milliseconds: its API process died before it notified the host, and nova
- * ignores further requests.
- */
+/** A deletion that nova accepted is lost after this, milliseconds: its API process died before it notified the host, and further requests are ignored. */
 const FORGOTTEN_MS = 120_000;
 /** A server without a task after this time has not been told to end, milliseconds: nova notes the task before it answers. */
 const UNHEARD_MS = 10_000;
@@ -99,10 +94,7 @@ export function createCall({ api, evidence }: Pick<ServerParts, "api" | "evidenc
   }) satisfies MakeCall;
 }
 
-/**
- * Adds the fault. nova's listing contains the faults of one cell only, and servers that found no host are in another one (cell0).
- * Without a read of the single server, the message "No valid host" would be missing.
- */
+/** nova's listing has the faults of one cell only, and servers that found no host ("No valid host") are in another one (cell0). */
 async function withFault({ servers }: ServerParts["api"], server: Server, signal: AbortSignal) {
   if (server.fault) return server;
   try {

@@ -7,7 +7,6 @@ import {
   type MachineWork,
   type MakeCall,
   noImage,
-  type Tag,
   wasRefused,
 } from "@nodeyard/driver";
 import type { Server } from "../api/index.ts";
@@ -27,7 +26,7 @@ import { createCall, idOf } from "./servers.ts";
 
 /** Beside the kit's steps a launch has floating-ip (only if wanted), and a removal begins with it (if the pool may have one). */
 export function serverWork(parts: Parts): MachineWork<Server, undefined> {
-  const { servers, cloud, floatingIps, evidence } = parts;
+  const { servers, cloud, config, floatingIps, evidence } = parts;
   return {
     machines: servers,
     make: (order, _, signal) => serverCall(parts, order, signal),
@@ -46,17 +45,13 @@ export function serverWork(parts: Parts): MachineWork<Server, undefined> {
       return describeMachine(parts, server, addressesOf(server, await reachOf(parts, signal), address));
     },
     async *first(tag, _, { signal }) {
-      if (!cloud.floatingIps || !mayHaveFloatingIp(parts, tag)) return;
+      const pool = config.pools.find(({ name }) => name === tag.pool);
+      // If the pool used them only before a reload of the configuration, the leak sweep finds the mark.
+      if (!cloud.floatingIps || pool?.own.autoFloatingIp === false) return;
       yield { step: "floating-ip", deadlineMs: CALL_MS };
       await floatingIps.removeOf(tag, signal);
     },
   };
-}
-
-/** Whether to look for floating IPs. If the pool used them only before a reload of the configuration, the leak sweep finds the mark. */
-function mayHaveFloatingIp({ config }: Parts, tag: Tag): boolean {
-  const pool = config.pools.find(({ name }) => name === tag.pool);
-  return pool === undefined || (pool.own as OpenstackPoolOwn).autoFloatingIp;
 }
 
 /** The facts by which addresses are classified. */
@@ -74,7 +69,7 @@ async function serverCall(parts: Parts, order: CreateOrder, signal: AbortSignal)
   const label = order.label as LabelConfig<OpenstackLabelOwn>;
   const [{ id: flavorId }, imageId, networks, microversion] = await Promise.all([
     lookups.flavor(label, signal),
-    imageOf(parts, order, label, signal),
+    imageOf(parts, order, signal),
     lookups.networksNamed(networksFor(label.own.networks, parts.cloud.networks), signal),
     api.nova.microversion(signal),
   ]);
@@ -96,15 +91,10 @@ async function serverCall(parts: Parts, order: CreateOrder, signal: AbortSignal)
 }
 
 /** The id of the image to boot: an uploaded one, else the cloud's. */
-async function imageOf(
-  { lookups }: Parts,
-  { imageExternalId }: CreateOrder,
-  label: LabelConfig<OpenstackLabelOwn>,
-  signal: AbortSignal,
-): Promise<string> {
+async function imageOf({ lookups }: Parts, { label, imageExternalId }: CreateOrder, signal: AbortSignal) {
   const uploaded = idOf(imageExternalId);
   if (uploaded !== undefined) return uploaded;
-  const { cloudImage } = label.own;
+  const { cloudImage } = label.own as OpenstackLabelOwn;
   if (cloudImage === null) throw noImage(label);
   return lookups.cloudImage(cloudImage, signal);
 }

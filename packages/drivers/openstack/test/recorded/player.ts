@@ -1,5 +1,4 @@
-import { type HttpAnswer, type HttpRequest, isStream } from "@nodeyard/driver";
-import type { Sender } from "../../src/credentials.ts";
+import { type HttpAnswer, type HttpRequest, isStream, type Wire } from "@nodeyard/driver";
 import { type Exchange, keyOf, parsed, questionOf, type Recording } from "./exchange.ts";
 
 /** A cloud that gives the recorded answers, each once and in their order, and refuses every other call. */
@@ -19,7 +18,7 @@ export class Player {
     return [...this.#left].flatMap(([key, exchanges]) => exchanges.map(() => key));
   }
 
-  connect(): Sender {
+  connect(): Pick<Wire, "send" | "close"> {
     return { send: (request) => this.#send(request), close: async () => {} };
   }
 
