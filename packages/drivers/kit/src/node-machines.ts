@@ -59,7 +59,13 @@ export interface NodeMachinesOptions<T> {
   /** Whether a deletion has begun, or has ended, of a machine that is still listed. */
   readonly isLeaving: (machine: T) => boolean;
   /** Waits for the end of a deletion, in place of `NodeMachines.gone`, where a cloud needs more care. */
-  readonly gone?: (id: string, place: string, signal: AbortSignal, seen: T | undefined) => Promise<void>;
+  readonly gone?: (
+    id: string,
+    place: string,
+    signal: AbortSignal,
+    seen: T | undefined,
+    watch: Pick<ListWatch<T>, "wait">,
+  ) => Promise<void>;
   /** Whether an id needs no read of its own, as this process deleted its machine. Default: none. */
   readonly isDeleted?: (id: string) => boolean;
   /** A machine that will not run again: another one with the same tag comes before it. Default: there are none. */
@@ -214,7 +220,7 @@ export class NodeMachines<T> {
    */
   async gone(id: string, place: string, signal: AbortSignal, seen?: T): Promise<void> {
     const { clock, isLeaving, gone } = this.cloud;
-    if (gone !== undefined) return gone(id, place, signal, seen);
+    if (gone !== undefined) return gone(id, place, signal, seen, this.watch);
     for (;;) {
       const asked = clock.monotonic();
       const isUnheard = (item: T) => !isLeaving(item) && clock.monotonic() - asked > UNHEARD_MS;
@@ -233,11 +239,11 @@ export class NodeMachines<T> {
   }
 
   async #made(tag: Tag, make: MakeCall, signal: AbortSignal): Promise<string> {
-    const { clock, watch, idOf } = this.cloud;
+    const { clock, idOf } = this.cloud;
     const id = await make(signal);
     if (id !== undefined) return id;
     for (;;) {
-      const found = this.#pick(await watch.all(signal, true), tag, undefined);
+      const found = this.#pick(await this.watch.all(signal, true), tag, undefined);
       if (found !== undefined) return idOf(found);
       await sleep(clock, LOOK_MS, signal);
     }

@@ -59,18 +59,19 @@ export async function quotaOf({ nova, cinder, neutron }: Api, signal: AbortSigna
   return limitsOf({ compute, volume, network });
 }
 
+/** The limits of the services, by the names of `Resources`. Others count for nothing. */
+const NAMES: Readonly<Record<string, string>> = {
+  ...{ maxTotalInstances: "instances", maxTotalCores: "cores", maxTotalRAMSize: "ram" },
+  ...{ maxTotalVolumes: "volumes", maxTotalVolumeGigabytes: "volume-gb" },
+  ...{ port: "ports", floatingip: "floating-ips" },
+};
+
 /** Combines the limits of several services. -1, or a limit that a service does not report, means no limit. */
-export function limitsOf(answers: {
-  readonly compute: Limits;
-  readonly volume: Limits | null;
-  readonly network: Limits | null;
-}): Resources {
-  const { compute, volume, network } = answers;
-  const named = {
-    ...{ instances: compute.maxTotalInstances, cores: compute.maxTotalCores, ram: compute.maxTotalRAMSize },
-    ...{ volumes: volume?.maxTotalVolumes, "volume-gb": volume?.maxTotalVolumeGigabytes },
-    ...{ ports: network?.port, "floating-ips": network?.floatingip },
-  };
-  const set = Object.entries(named).filter(([, limit]) => typeof limit === "number" && limit >= 0);
-  return Object.fromEntries(set) as Resources;
+export function limitsOf(answers: Record<"compute" | "volume" | "network", Limits | null>): Resources {
+  const limits: Record<string, number> = {};
+  for (const [key, limit] of Object.values(answers).flatMap((one) => Object.entries(one ?? {}))) {
+    const name = NAMES[key];
+    if (name !== undefined && typeof limit === "number" && limit >= 0) limits[name] = limit;
+  }
+  return limits;
 }

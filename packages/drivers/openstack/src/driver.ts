@@ -1,10 +1,17 @@
-import { cloudDriver, type Driver, type OpenFile, renewedWire, type Wire } from "@nodeyard/driver";
+import {
+  cloudDriver,
+  type Driver,
+  neededText,
+  type OpenFile,
+  type ReadFile,
+  renewedWire,
+  type Wire,
+} from "@nodeyard/driver";
 import type { TlsOptions } from "@nodeyard/driver/http";
 import type { Server } from "./api/index.ts";
 import { Session } from "./client/index.ts";
-import { type CloudConfigPaths, resolveCloud } from "./clouds/index.ts";
+import { type Cloud, type CloudConfigPaths, resolveCloud } from "./clouds/index.ts";
 import { type OpenstackProviderConfig, openstackConfig } from "./config.ts";
-import { intervalOf, keyOf, tlsOf } from "./credentials.ts";
 import { mapError } from "./errors.ts";
 import { openstackCloud } from "./provider.ts";
 
@@ -42,4 +49,23 @@ export function createOpenstackDriver(host: OpenstackHost): Driver<OpenstackProv
         openstackCloud(config, context, { session, cloud, openFile, ipv6: host.hasIpv6(), closed }),
     };
   });
+}
+
+/** Contents of the certificate files that clouds.yaml names. Throws CloudConfigError with the path of a file that cannot be read. */
+function tlsOf({ tls: { verify, cacert, cert, key } }: Cloud, read: ReadFile): TlsOptions {
+  const text = (path: string | null) => (path === null ? null : neededText(path, read));
+  return { verify, ca: text(cacert), cert: text(cert), key: text(key) };
+}
+
+/** Identifies the customer that has the quota and the rate limit. Secrets are left out: a changed secret is still the same customer. */
+export function keyOf({ credential, tls }: Cloud): string {
+  const { password, token, application_credential_secret, ...rest } = credential.values;
+  const who = Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1));
+  // The places of certificates are part of it, because connections are made with them.
+  return JSON.stringify([credential.type, who, tls, token === undefined ? "" : "token"]);
+}
+
+/** Least time between two calls, milliseconds, by the provider and by `rate_limit` of clouds.yaml, which is calls per second. */
+export function intervalOf({ rateLimit }: Cloud, own: number | null): number {
+  return Math.max(own ?? 0, rateLimit === null ? 0 : 1_000 / rateLimit);
 }

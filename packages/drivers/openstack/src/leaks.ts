@@ -17,11 +17,11 @@ export function besideServers({ api, evidence, config }: Parts): Readonly<Record
       delete: (id, signal) => floatingIps.delete(id, signal),
     },
     volume: {
-      async list(signal) {
-        // A cloud without cinder has no volumes.
-        const all = (await cinder.exists(signal)) ? await volumes.list(signal) : [];
-        return all.map((volume) => volumePart(volume, evidence));
-      },
+      // A cloud without cinder has no volumes.
+      list: async (signal) =>
+        ((await cinder.exists(signal)) ? await volumes.list(signal) : []).map((one) =>
+          volumePart(one, evidence),
+        ),
       delete: (id, signal) => volumes.delete(id, signal),
     },
     image: {

@@ -1,4 +1,4 @@
-import { type DriverContext, memoryEvidence } from "@nodeyard/driver";
+import { type DriverContext, memoryEvidence, type OpenFile } from "@nodeyard/driver";
 import { apiOf } from "./api/index.ts";
 import { Service, type Session } from "./client/index.ts";
 import type { Cloud } from "./clouds/index.ts";
@@ -16,6 +16,7 @@ export interface Handles {
   readonly cloud: Cloud;
   /** This host has a routable IPv6 address. */
   readonly ipv6: boolean;
+  readonly openFile: OpenFile;
   /** Ends calls that continue without their caller. */
   readonly closed: AbortSignal;
 }
@@ -24,11 +25,11 @@ export interface Handles {
 export function partsOf(
   config: OpenstackProviderConfig,
   { clock, log, observe, evidence = memoryEvidence() }: DriverContext,
-  { session, cloud, ipv6, closed }: Handles,
+  { session, cloud, ipv6, openFile, closed }: Handles,
 ) {
   const api = apiOf((name) => new Service(name, session, cloud.place, clock, observe));
   return {
-    ...{ config, cloud, log, ipv6, evidence, api },
+    ...{ config, cloud, clock, log, ipv6, openFile, evidence, api },
     lookups: new Lookups(clock, api),
     servers: serversOf({ api, clock, evidence, closed, log, provider: config.name }),
     floatingIps: new FloatingIps(clock, api),

@@ -1,16 +1,13 @@
 import {
-  type Cloud as CloudOf,
+  type Cloud,
   type DriverContext,
   type LabelConfig,
-  type OpenFile,
-  type Place,
   type Resources,
   unlessRefused,
 } from "@nodeyard/driver";
 import { z } from "zod";
 import { machineType, needOf, networkNeed, quotaOf } from "./amounts.ts";
 import type { Server } from "./api/index.ts";
-import type { Cloud } from "./clouds/index.ts";
 import type { OpenstackLabelOwn, OpenstackProviderConfig } from "./config.ts";
 import { glanceStore } from "./images/store.ts";
 import { besideServers } from "./leaks.ts";
@@ -25,11 +22,11 @@ const CONSOLE_LINES = 200;
 export function openstackCloud(
   config: OpenstackProviderConfig,
   context: DriverContext,
-  handles: Handles & { readonly openFile: OpenFile },
-): CloudOf<Server> {
+  handles: Handles,
+): Cloud<Server> {
   const parts = partsOf(config, context, handles);
-  const { api, lookups, floatingIps, cloud } = parts;
-  const { clock } = context;
+  const { api, lookups, floatingIps } = parts;
+  const { credential, place } = parts.cloud;
   let project: string | null = null;
   return {
     ...serverWork(parts),
@@ -42,9 +39,14 @@ export function openstackCloud(
       types: { of: (label) => machineType(label as LabelConfig<OpenstackLabelOwn>) },
       pace: { now: () => handles.session.limiter },
       zones: { list: (_pool, signal) => lookups.zones(signal) },
-      images: glanceStore({ ...{ api, cloud, clock }, openFile: handles.openFile, own: config.own }),
+      images: glanceStore(parts),
     },
-    place: () => placeOf(cloud, project),
+    // By the address of keystone, since two clouds may have one name in two files.
+    place: () => ({
+      cloud: new URL(credential.authUrl).host,
+      ...(place.region !== null && { region: place.region }),
+      ...(project !== null && { project }),
+    }),
     async check(signal) {
       project = await api.nova.project(signal);
       await quotaOf(api, signal);
@@ -54,12 +56,6 @@ export function openstackCloud(
       floatingIps.close();
     },
   };
-}
-
-/** By the address of keystone, since two clouds may have one name in two files. */
-function placeOf({ credential, place: { region } }: Cloud, project: string | null): Place {
-  const { host } = new URL(credential.authUrl);
-  return { cloud: host, ...(region !== null && { region }), ...(project !== null && { project }) };
 }
 
 /** The end of the console output; null when the server or its console does not exist. */

@@ -3,7 +3,7 @@ import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import { Session } from "../src/client/index.ts";
 import { resolveCloud } from "../src/clouds/index.ts";
-import { intervalOf, keyOf } from "../src/credentials.ts";
+import { intervalOf, keyOf } from "../src/driver.ts";
 
 const { signal } = new AbortController();
 const CLOUDS = `

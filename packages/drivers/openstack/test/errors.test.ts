@@ -1,7 +1,7 @@
 import { ApiError, CloudConfigError, callText, DriverError, NoAnswer } from "@nodeyard/driver";
 import { expect, test } from "vitest";
 import { serverSchema } from "../src/api/kinds.ts";
-import { faultOf } from "../src/client/errors.ts";
+import { faultOf } from "../src/client/session.ts";
 import { faultError, mapError } from "../src/errors.ts";
 
 const at = { method: "POST", url: "http://nova/v2.1/servers" } as const;

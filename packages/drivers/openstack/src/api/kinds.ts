@@ -5,12 +5,8 @@ import type { Kind } from "./objects.ts";
 
 const ID = z.object({ id: z.string().min(1) });
 
-const address = z.object({
-  addr: z.string(),
-  /** 4 or 6. */
-  version: z.number(),
-  "OS-EXT-IPS:type": z.string().optional(),
-});
+/** `version`: 4 or 6. */
+const address = z.object({ addr: z.string(), version: z.number(), "OS-EXT-IPS:type": z.string().optional() });
 
 /** A server (Compute API, "Show Server Details"). For a cell that is down nova sends only id and status. */
 export const serverSchema = z.object({

@@ -11,20 +11,8 @@ import {
 } from "@nodeyard/driver";
 import { type Clock, defined } from "@nodeyard/runtime";
 import { z } from "zod";
-import { endpointOf, missing, type ServiceName } from "./catalog.ts";
+import { endpointOf, missing, type ServiceLocation, type ServiceName } from "./catalog.ts";
 import type { Session, Token } from "./session.ts";
-
-/** How to find a cloud's services, from clouds.yaml. */
-export interface ServiceLocation {
-  /** Null: any region. */
-  readonly region: string | null;
-  /** "public", "internal", "admin"; the preferred one first. */
-  readonly interfaces: readonly string[];
-  /** `<service>_endpoint_override` of clouds.yaml. */
-  readonly overrides: Readonly<Partial<Record<ServiceName, string>>>;
-  /** `compute_default_microversion` of clouds.yaml. */
-  readonly microversions: { readonly compute?: string | undefined };
-}
 
 /** Options of a call besides method and path. `json` is the body as an object; `body` is sent as it is. */
 export interface ServiceCall

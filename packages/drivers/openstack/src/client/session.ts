@@ -3,10 +3,12 @@ import {
   Session as CloudSession,
   callText,
   type HttpAnswer,
+  jsonIn,
   keepSecret,
   messageOf,
   OddAnswer,
   pageText,
+  type SaidFault,
   type SessionOptions,
   type Unsent,
 } from "@nodeyard/driver";
@@ -14,7 +16,6 @@ import type { Clock } from "@nodeyard/runtime";
 import { z } from "zod";
 import { authBody, type Credential, identityUrl } from "./auth.ts";
 import { type Catalog, catalogSchema } from "./catalog.ts";
-import { faultOf } from "./errors.ts";
 
 /** What a login gives. */
 export interface Token {
@@ -91,4 +92,18 @@ async function logIn(
   } catch (error) {
     throw new OddAnswer(`${what}: not the answer of identity v3: ${messageOf(error)}`, { cause: error });
   }
+}
+
+/**
+ * What an error answer says. nova and cinder: {"forbidden": {"code": 403, "message": ..}}. neutron: {"NeutronError": {"type", "message",
+ * "detail"}}, whose type is its code, or a string. keystone: {"error": {"message"}}. glance: a page of HTML.
+ */
+export function faultOf({ text, headers }: HttpAnswer): SaidFault {
+  // `x-openstack-request-id` since 2016; nova and glance also have an older name.
+  const requestId = headers["x-openstack-request-id"] ?? headers["x-compute-request-id"] ?? null;
+  const [inner] = Object.values(jsonIn(text));
+  if (typeof inner === "string") return { text: inner, requestId };
+  const { message, type } = (inner ?? {}) as { message?: unknown; type?: unknown };
+  const codes = typeof type === "string" ? [type] : [];
+  return { codes, text: typeof message === "string" ? message : undefined, requestId };
 }

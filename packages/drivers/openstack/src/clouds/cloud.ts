@@ -1,6 +1,6 @@
 import { CloudConfigError, isMapping } from "@nodeyard/driver";
 import type { Credential, ServiceLocation, ServiceName } from "../client/index.ts";
-import { type CloudConfigPaths, flag, type Mapping, text } from "./files.ts";
+import { type CloudConfigPaths, flag, type Mapping, text, textsOf } from "./files.ts";
 
 /** A cloud of clouds.yaml with its region chosen and all defaults applied. */
 export type Cloud = ReturnType<typeof compileCloud>;
@@ -46,11 +46,7 @@ export function compileCloud(name: string, raw: Mapping, { home }: Pick<CloudCon
     forceIpv4: flag(raw.force_ipv4, false),
     networks: (Array.isArray(raw.networks) ? raw.networks.filter(isMapping) : []).flatMap(networkOf),
     /** `disable_vendor_agent`: properties of every image that keep the vendor's agent from being expected in it. */
-    imageProperties: Object.fromEntries(
-      Object.entries(isMapping(raw.disable_vendor_agent) ? raw.disable_vendor_agent : {}).map(
-        ([key, value]) => [key, text(value) ?? ""],
-      ),
-    ),
+    imageProperties: textsOf(raw.disable_vendor_agent),
     /** Calls per second that the file allows; null when it sets no limit. */
     rateLimit: Number.isFinite(rate) && rate > 0 ? rate : null,
   };
@@ -59,12 +55,7 @@ export function compileCloud(name: string, raw: Mapping, { home }: Pick<CloudCon
 /** The values of `auth` as text, with those that stand outside of it; `auth` itself wins. */
 function credentialOf(name: string, raw: Mapping): Credential {
   const outside = Object.entries(raw).filter(([key]) => AUTH.test(key));
-  const all = [...outside, ...Object.entries(isMapping(raw.auth) ? raw.auth : {})];
-  const values: Record<string, string> = {};
-  for (const [key, value] of all) {
-    const word = text(value);
-    if (word !== undefined) values[key] = word;
-  }
+  const values = { ...textsOf(Object.fromEntries(outside)), ...textsOf(raw.auth) };
   if (values.tenant_name !== undefined) values.project_name ??= values.tenant_name;
   if (values.tenant_id !== undefined) values.project_id ??= values.tenant_id;
   const authUrl = values.auth_url;

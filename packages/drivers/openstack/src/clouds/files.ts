@@ -68,6 +68,14 @@ export function text(value: unknown): string | undefined {
   return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined;
 }
 
+/** The scalars of a mapping as text; none for any other value. */
+export function textsOf(value: unknown): Record<string, string> {
+  const entries = isMapping(value) ? Object.entries(value) : [];
+  return Object.fromEntries(
+    entries.flatMap(([key, one]) => (text(one) === undefined ? [] : [[key, text(one)!]])),
+  );
+}
+
 /** A boolean in the ways in which people write it, quoted or not. */
 export function flag(value: unknown, missing: boolean): boolean {
   const word = text(value)?.toLowerCase();

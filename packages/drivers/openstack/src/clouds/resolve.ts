@@ -2,23 +2,19 @@ import { CloudConfigError, isMapping } from "@nodeyard/driver";
 import { type Cloud, compileCloud } from "./cloud.ts";
 import { type CloudConfigPaths, type Mapping, overlay, readMapping, text } from "./files.ts";
 
-/** The cloud and region that nodepool.yaml names for a provider. */
-export interface Choice {
-  /** `cloud`; null: OS_CLOUD, the only cloud of the file, or the one that the OS_* variables describe. */
-  readonly cloud: string | null;
-  /** `region-name`. */
-  readonly region: string | null;
-}
-
 /** Name of the cloud that the OS_* variables describe, as in openstacksdk. */
 const ENVIRONMENT = "envvars";
 
 /**
  * Finds the cloud in clouds.yaml, secure.yaml, the vendor's profile and the environment. Throws CloudConfigError, which says what
  * is missing in which file. Of one key, secure.yaml counts before clouds.yaml, and that before the vendor's profile; the region's
- * values before all. Reads the files at each call.
+ * values before all. Reads the files at each call. `choice`: `cloud` and `region-name` of the provider. Without a cloud it is that of OS_CLOUD,
+ * the only one of the file, or the one that the OS_* variables describe.
  */
-export function resolveCloud(choice: Choice, around: CloudConfigPaths): Cloud {
+export function resolveCloud(
+  choice: { readonly cloud: string | null; readonly region: string | null },
+  around: CloudConfigPaths,
+): Cloud {
   const clouds = readMapping("clouds", "clouds", around);
   const secure = readMapping("secure", "clouds", around);
   const fromEnvironment = cloudOfEnvironment(around.env);
@@ -67,21 +63,17 @@ function profileOf(cloud: Mapping, around: CloudConfigPaths): Mapping {
 
 /** Merges the settings of a region into those of the cloud. `regions` is a list of names, or of mappings with `name` and `values`. */
 function inRegion(cloudName: string, cloud: Mapping, wanted: string | undefined): Mapping {
-  const regions = (Array.isArray(cloud.regions) ? cloud.regions : []).map((region) =>
-    isMapping(region)
-      ? { name: text(region.name), values: region.values }
-      : { name: text(region), values: {} },
-  );
-  const name = wanted ?? text(cloud.region_name) ?? regions[0]?.name;
+  const listed: readonly unknown[] = Array.isArray(cloud.regions) ? cloud.regions : [];
+  const regions = listed.map((one) => (isMapping(one) ? one : { name: one }));
+  const names = regions.map((one) => text(one.name));
+  const name = wanted ?? text(cloud.region_name) ?? names[0];
   if (name === undefined) return cloud;
-  const region = regions.find((one) => one.name === name);
-  if (regions.length > 0 && region === undefined) {
+  if (names.length > 0 && !names.includes(name))
     throw new CloudConfigError(
-      `cloud ${cloudName} has no region ${name}; its regions are ${regions.map((one) => one.name).join(", ")}`,
+      `cloud ${cloudName} has no region ${name}; its regions are ${names.join(", ")}`,
     );
-  }
-  const values = isMapping(region?.values) ? region.values : {};
-  return { ...overlay(cloud, values), region_name: name };
+  const { values } = regions[names.indexOf(name)] ?? {};
+  return { ...overlay(cloud, isMapping(values) ? values : {}), region_name: name };
 }
 
 /** The cloud that `OS_*` variables describe, which are keys of an entry; undefined when they do not. */

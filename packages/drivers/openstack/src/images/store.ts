@@ -1,21 +1,12 @@
-import type { Clock, OpenFile } from "@nodeyard/driver";
 import { type ImageStore, imageMetadata, imageSteps, streamed, type UploadOrder } from "@nodeyard/driver";
-import type { Api, Image } from "../api/index.ts";
+import type { Image } from "../api/index.ts";
 import type { Cloud } from "../clouds/index.ts";
-import type { OpenstackProviderConfig } from "../config.ts";
-
-interface StoreParts {
-  readonly api: Pick<Api, "glance" | "images">;
-  readonly cloud: Cloud;
-  readonly clock: Clock;
-  readonly openFile: OpenFile;
-  readonly own: OpenstackProviderConfig["own"];
-}
+import type { Parts } from "../parts.ts";
 
 /** Images in glance, in the format of clouds.yaml (`image_format`). */
-export function glanceStore({ api, cloud, clock, openFile, own }: StoreParts): ImageStore {
+export function glanceStore({ api, cloud, config, clock, openFile }: Parts): ImageStore {
   const { glance, images } = api;
-  const uploadMs = own.imageUploadTimeoutMs;
+  const uploadMs = config.own.imageUploadTimeoutMs;
   return imageSteps<Image>({
     ...{ clock, uploadMs, stateOf, formats: [cloud.imageFormat] },
     idOf: ({ id }) => id,

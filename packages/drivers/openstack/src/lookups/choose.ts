@@ -1,3 +1,4 @@
+import { compareText } from "@nodeyard/runtime";
 import type { Flavor, Image, Network } from "../api/index.ts";
 import type { OpenstackLabelOwn } from "../config.ts";
 
@@ -11,9 +12,7 @@ export function chooseFlavor(
   flavors: readonly Flavor[],
   { minRam, flavorName }: Pick<OpenstackLabelOwn, "minRam" | "flavorName">,
 ): Flavor | string {
-  const sorted = flavors.toSorted(
-    (a, b) => a.ram - b.ram || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
-  );
+  const sorted = flavors.toSorted((a, b) => a.ram - b.ram || compareText(a.name, b.name));
   const there = sorted.map(({ name }) => name).join(", ") || "none";
   if (minRam > 0) {
     const fits = ({ ram, name }: Flavor) => ram >= minRam && name.includes(flavorName ?? "");

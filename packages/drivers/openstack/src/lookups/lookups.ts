@@ -32,11 +32,8 @@ export class Lookups {
 
   /** The flavor of a label's servers. */
   flavor({ name, own }: LabelConfig<OpenstackLabelOwn>, signal: AbortSignal): Promise<Flavor> {
-    return this.#choice(
-      () => this.flavors(signal),
-      (all) => chooseFlavor(all, own),
-      `label ${name}`,
-    );
+    const list = () => this.flavors(signal);
+    return this.#choice(list, (all) => chooseFlavor(all, own), `label ${name}`);
   }
 
   /** All flavors that the project may use. */
@@ -80,11 +77,8 @@ export class Lookups {
   ): Promise<string> {
     if ("id" in image) return image.id;
     const { name } = image;
-    const load = (own: AbortSignal) => this.#images(name, own);
-    return orMissing(
-      chooseImage(await this.#list(`images called ${name}`, signal, load), name),
-      `cloud image ${name}`,
-    ).id;
+    const found = await this.#list(`images called ${name}`, signal, (own) => this.#images(name, own));
+    return orMissing(chooseImage(found, name), `cloud image ${name}`).id;
   }
 
   /** Discards what is known, because it may be outdated. */

@@ -4,10 +4,10 @@ import {
   DriverError,
   type Evidence,
   type ExternalId,
-  type ListWatch,
   type MakeCall,
   NoAnswer,
   NodeMachines,
+  type NodeMachinesOptions,
   type OwnList,
   sameNode,
   sleep,
@@ -52,7 +52,7 @@ const isGone = ({ status }: Server) => /^(SOFT_)?DELETED$/i.test(status);
  */
 export function serversOf(parts: ServerParts): NodeMachines<Server> {
   const { api, clock, evidence, closed, log, provider } = parts;
-  const machines: NodeMachines<Server> = new NodeMachines<Server>({
+  return new NodeMachines<Server>({
     ...{ clock, closed, createMs: CREATE_MS, what: "server", idIn: idOf },
     watch: {
       ...{ log, provider, isGone },
@@ -79,9 +79,8 @@ export function serversOf(parts: ServerParts): NodeMachines<Server> {
         : faultError(await withFault(api, server, signal), place),
     delete: (id, signal) => api.servers.delete(id, signal),
     isLeaving: isGone,
-    gone: departures(parts, () => machines.watch),
+    gone: departure(parts),
   });
-  return machines;
 }
 
 /** The call that makes the server of a tag. The caller has looked for an existing server: nova would make a second one. */
@@ -107,26 +106,22 @@ async function withFault({ servers }: ServerParts["api"], server: Server, signal
   }
 }
 
+type Gone = NonNullable<NodeMachinesOptions<Server>["gone"]>;
+
 /** A deletion that was requested: when, by the monotonic clock, and whether for the last time. */
-interface Deletion {
-  asked: number;
-  isLast: boolean;
-}
+type Deletion = { asked: number; isLast: boolean };
 
 /** `gone` of `NodeMachines` for nova, which loses deletions, gives them up, and calls them done before the quota is free. */
-function departures(
-  { api: { nova, servers }, clock }: ServerParts,
-  watch: () => Pick<ListWatch<Server>, "wait">,
-) {
+function departure({ api: { nova, servers }, clock }: ServerParts): Gone {
   /**
    * Waits for the end of a deletion. nova says DELETED before it frees the quota, seconds before under load: "freed" means that a complete listing no
    * longer contains the server. "doubtful": only changes were listed, or the server may be on its way to its host, when a listing can miss it.
    */
-  const leaving = (id: string, place: string, signal: AbortSignal, order: Deletion, seen?: Server) => {
+  const leaving = (order: Deletion, ...[id, place, signal, seen, watch]: Parameters<Gone>) => {
     // Whether the server has certainly been on a host, so that complete listings show it until its end.
     let placed = seen !== undefined && seen.status !== "BUILD";
     let saidDeleted: number | undefined;
-    return watch().wait(
+    return watch.wait(
       "gone",
       id,
       ({ item: server, whole }) => {
@@ -174,10 +169,10 @@ function departures(
     }
   };
 
-  return async (id: string, place: string, signal: AbortSignal, seen: Server | undefined): Promise<void> => {
+  const gone: Gone = async (id, place, signal, ...seen) => {
     const order = { asked: clock.monotonic(), isLast: false };
     for (;;) {
-      const now = await leaving(id, place, signal, order, seen);
+      const now = await leaving(order, id, place, signal, ...seen);
       if (now === "freed" || (now === "doubtful" && (await freed(id, signal)))) return;
       if (now === "doubtful") continue;
       if (now === "forgotten") {
@@ -188,6 +183,7 @@ function departures(
       order.asked = clock.monotonic();
     }
   };
+  return gone;
 }
 
 /**

@@ -3,7 +3,6 @@ import {
   type CreateOrder,
   DriverError,
   type LabelConfig,
-  type Machine,
   type MachineWork,
   type MakeCall,
   noImage,
@@ -13,7 +12,6 @@ import type { Server } from "../api/index.ts";
 import type { OpenstackLabelOwn, OpenstackPoolOwn } from "../config.ts";
 import type { Parts } from "../parts.ts";
 import {
-  type Addresses,
   addressesOf,
   natDestinationOf,
   networksFor,
@@ -41,8 +39,14 @@ export function serverWork(parts: Parts): MachineWork<Server, undefined> {
       const target = { pool: poolOfFloatingIps(reach)!, target: natDestinationOf(reach) };
       return floatingIps.ensure(tag, server.id, target, signal);
     },
+    /** Facts of a server for the node's record (docs/contract/records.md, "Node"). */
     async describe(_, server, { address }, signal) {
-      return describeMachine(parts, server, addressesOf(server, await reachOf(parts, signal), address));
+      return {
+        ...{ externalId: server.id, hostname: server.name, cloud: cloud.name, region: config.own.region },
+        ...addressesOf(server, await reachOf(parts, signal), address),
+        az: server["OS-EXT-AZ:availability_zone"] ?? null,
+        hostId: server.hostId ?? null,
+      };
     },
     async *first(tag, _, { signal }) {
       const pool = config.pools.find(({ name }) => name === tag.pool);
@@ -55,10 +59,7 @@ export function serverWork(parts: Parts): MachineWork<Server, undefined> {
 }
 
 /** The facts by which addresses are classified. */
-export async function reachOf(
-  { cloud, ipv6, lookups }: Pick<Parts, "cloud" | "ipv6" | "lookups">,
-  signal: AbortSignal,
-): Promise<Reach> {
+export async function reachOf({ cloud, ipv6, lookups }: Parts, signal: AbortSignal): Promise<Reach> {
   const { networks: hints, private: isPrivate, forceIpv4 } = cloud;
   return { networks: await lookups.networks(signal), hints, private: isPrivate, forceIpv4, ipv6 };
 }
@@ -97,14 +98,4 @@ async function imageOf({ lookups }: Parts, { label, imageExternalId }: CreateOrd
   const { cloudImage } = label.own as OpenstackLabelOwn;
   if (cloudImage === null) throw noImage(label);
   return lookups.cloudImage(cloudImage, signal);
-}
-
-/** Facts of a server for the node's record (docs/contract/records.md, "Node"). */
-function describeMachine({ cloud, config }: Parts, server: Server, addresses: Addresses): Machine {
-  return {
-    ...{ externalId: server.id, hostname: server.name, cloud: cloud.name, region: config.own.region },
-    ...addresses,
-    az: server["OS-EXT-AZ:availability_zone"] ?? null,
-    hostId: server.hostId ?? null,
-  };
 }
