@@ -53,7 +53,7 @@ def children(name):
     return [one for one in MODELS if name in [base.__name__ for base in MODELS[one].__mro__[1:]]]
 
 
-schema, left = {}, re.findall(r'"(\w+(?:Collection|Instance|FloatingIP|Image|Patch|Profile|ByZone|ByFile|NetworkInterface))"', ROOTS)
+schema, left = {}, re.findall(r"\b[A-Z][A-Za-z]+\b", ROOTS)
 while left:
     name = left.pop()
     if name in schema or name not in MODELS:

@@ -8,7 +8,7 @@ type Schema = Readonly<Record<string, Readonly<Record<string, Property>>>>;
 /** Calls whose bodies and answers are of a model; a list's is of its collection. */
 const REQUESTS: Readonly<Record<string, string>> = {
   "POST instances": "InstancePrototypeInstanceByImageInstanceByImageInstanceByNetworkInterface",
-  "POST floating_ips": "FloatingIPPrototypeFloatingIPByZone",
+  "POST floating_ips": "FloatingIPPrototypeFloatingIPByTarget|FloatingIPPrototypeFloatingIPByZone",
   "PATCH floating_ips/*": "FloatingIPPatch",
   "POST images": "ImagePrototypeImageByFile",
 };

@@ -332,7 +332,10 @@ export class Vpc {
     if (this.floatingIps.size + 1 > (quotas.floating_ips ?? Number.POSITIVE_INFINITY))
       throw new Refusal(400, "over_quota", "The request would exceed the quota for a resource type.");
     const id = this.#id("r006-");
-    const zone = (body.zone as Reference | undefined)?.name ?? "";
+    const { target, zone: named } = body as { target?: Reference; zone?: Reference };
+    const machine = [...this.instances.values()].find(({ nic }) => nic === target?.id);
+    if (target !== undefined && machine === undefined) throw missing("network interface", String(target.id));
+    const zone = machine?.zone ?? named?.name ?? "";
     if (!ZONES.includes(zone))
       throw new Refusal(400, "bad_field", "zone is not valid", { name: "zone.name", type: "field" });
     const one = {
@@ -342,6 +345,7 @@ export class Vpc {
       madeAt: this.#now(),
       name: this.#free(this.floatingIps, String(body.name)),
       address: `192.0.2.${this.#count % 250}`,
+      ...(machine && { machine: machine.id }),
     };
     this.floatingIps.set(id, one);
     return one;

@@ -46,37 +46,28 @@ const { username: _, ...ansibleKeys } = loginKeys;
 const ZONE = pattern("a zone, as in us-south-1", /^[a-z0-9-]+-\d+$/, [["us-south-1"], ["us-south", ""]]);
 const REGION = pattern("a region, as in us-south", /^[a-z]+(-[a-z]+)+$/, [["us-south"], ["us-south-1", ""]]);
 const PROFILE = pattern("a profile, as in bx2-2x8", /^[a-z][a-z0-9-]*[a-z0-9]$/, [["bx2-2x8"], ["BX2", ""]]);
-const ENDPOINT = pattern(
-  "an address, as in https://s3.us-south.cloud-object-storage.appdomain.cloud",
-  /^https?:\/\/[^/\s]+\/?$/,
-  [
-    ["https://s3.us-south.cloud-object-storage.appdomain.cloud"],
-    ["s3.us-south.cloud-object-storage.appdomain.cloud", ""],
-  ],
-);
+const ENDPOINT = pattern("an address, as in https://s3.example.org", /^https?:\/\/[^/\s]+\/?$/, [
+  ["https://s3.us-south.cloud-object-storage.appdomain.cloud"],
+  ["s3.us-south.cloud-object-storage.appdomain.cloud", ""],
+]);
 /** Both names are in those of resource groups. */
 const IN_GROUPS = /^[A-Za-z0-9_ -]+$/;
 const USER_DATA = bytes(65_535);
 
+const OUTER = inherited("the provider's");
 const networking = {
-  zone: text("Zone of the machines.", { ...inherited("the provider's"), like: ZONE }),
-  subnet: text("Subnet of the machines, in their zone.", {
-    ...inherited("the provider's"),
-    like: CLOUD_NAME,
-  }),
+  zone: text("Zone of the machines.", { ...OUTER, shown: "the provider's, else the subnet's", like: ZONE }),
+  subnet: text("Subnet of the machines.", { ...OUTER, like: CLOUD_NAME }),
   subnets: texts(
-    "Subnets in several zones, in place of `subnet` and `zone`: a request gets the zone of one of them.",
+    "Subnets in several zones, in place of `subnet` and `zone`; a request gets one of the zones.",
     {
-      ...inherited("the provider's"),
+      ...OUTER,
       like: CLOUD_NAME,
     },
   ).accepted(OURS),
-  "public-ipv4": flag("A floating IP.", inherited("the provider's; else false")),
-  "use-internal-ip": flag("Clients use the private address.", inherited("the provider's; else false")),
-  "host-key-checking": flag(
-    "False: ready as soon as the cloud says so.",
-    inherited("the provider's; else true"),
-  ),
+  "public-ipv4": flag("A floating IP.", inherited("the provider's, else false")),
+  "use-internal-ip": flag("Clients use the private address.", inherited("the provider's, else false")),
+  "host-key-checking": flag("False: ready once the cloud says so.", inherited("the provider's, else true")),
 };
 
 const osFilter = {
@@ -249,57 +240,36 @@ const NO_IMAGE: ImageFacts = { source: null, keys: [] };
 /** The keys of an ibmvpc provider: schema, defaults and compiler (docs/reference/configuration.md). */
 export const ibmvpcConfig = driverConfig("ibmvpc", table, (provider, context): IbmProviderConfig => {
   const { vpc, region, credentialsFile, rate, objectStorage, quota, imageFormat, uploadMs } = provider;
-  if (!IN_GROUPS.test(provider.name))
-    provider.at.error(
-      "name",
-      `is ${provider.name}, which cannot be in the name of a resource group; write letters, digits and dashes`,
-    );
+  for (const { at, name } of [provider, ...provider.pools])
+    if (!IN_GROUPS.test(name))
+      at.error(
+        "name",
+        `is ${name}, which no resource group can have in its name; write letters, digits and dashes`,
+      );
   if (provider.diskimages.length > 0 && objectStorage === null)
     provider.at.useless("diskimages", "cannot be uploaded without a bucket; add object-storage");
   const images = compileImages(provider, context, {
     diskimage: () => NO_IMAGE,
-    cloudImage: ({ keys, imageHref, imageId, imageName, imageFilter: filter }): ImageFacts => ({
-      keys,
-      source:
-        imageId !== null
-          ? { id: imageId }
-          : imageHref !== null
-            ? { href: imageHref }
-            : imageName !== null
-              ? { name: imageName }
-              : filter && { filter },
-    }),
+    cloudImage: ({ keys, ...sources }): ImageFacts => ({ keys, source: sourceOf(sources) }),
   });
-  const diskimages = provider.diskimages.flatMap(({ name, own }) => {
+  const diskimages = provider.diskimages.flatMap(({ name, own: { operatingSystem: _, ...login } }) => {
     const listed = images.diskimages.get(name);
     // Connection settings come from the entry, except the user (docs/contract/config.md, "Images of a provider").
-    const { operatingSystem: _system, ...login } = own;
-    return listed === undefined
-      ? []
-      : [[name, { ...listed, connection: { ...listed.connection, ...login } }] as const];
+    return listed ? [[name, { ...listed, connection: { ...listed.connection, ...login } }] as const] : [];
   });
   const lists = { ...images, diskimages: new Map(diskimages) };
   return {
     ...commonOf(provider),
     pools: compilePools(provider, (pool) => {
-      if (!IN_GROUPS.test(pool.name))
-        pool.at.error(
-          "name",
-          `is ${pool.name}, which cannot be in the name of a resource group; write letters, digits and dashes`,
-        );
       const own = networkOf(provider, pool);
       return {
         labels: compileLabels(pool, context, (label) => {
           const { at, name, profile, spot, userData } = label;
-          const found = labelImage(label, lists, context, NO_IMAGE);
-          if (found.image === null)
+          const { connection, image, own: facts } = labelImage(label, lists, context, NO_IMAGE);
+          if (image === null)
             at.useless(undefined, `label ${name} has no image; add diskimage or cloud-image`);
-          return {
-            hostKeyChecking: pool.hostKeyChecking ?? provider.hostKeyChecking ?? true,
-            connection: found.connection,
-            image: found.image,
-            own: { profile, spot, userData, ...found.own },
-          };
+          const hostKeyChecking = pool.hostKeyChecking ?? provider.hostKeyChecking ?? true;
+          return { hostKeyChecking, connection, image, own: { profile, spot, userData, ...facts } };
         }),
         availabilityZones: own.zone === null ? [] : [own.zone],
         useInternalIp: pool.useInternalIp ?? provider.useInternalIp ?? false,
@@ -316,11 +286,22 @@ export const ibmvpcConfig = driverConfig("ibmvpc", table, (provider, context): I
 /** Where a pool's machines are. Its own keys count before those of the provider. */
 function networkOf(provider: Networking, pool: Entry<Networking>): IbmPoolOwn {
   const publicIpv4 = pool.publicIpv4 ?? provider.publicIpv4 ?? false;
-  const several =
-    pool.subnets ?? (pool.subnet === undefined && pool.zone === undefined ? provider.subnets : undefined);
-  if (several !== undefined && several.length > 0) return { zone: null, subnets: several, publicIpv4 };
-  const [zone, subnet] = [pool.zone ?? provider.zone, pool.subnet ?? provider.subnet];
-  if (zone == null) pool.at.error("zone", "is missing, as in the provider; add it, or subnets");
+  const isOwn = pool.subnet !== undefined || pool.zone !== undefined;
+  const several = pool.subnets ?? (isOwn ? undefined : provider.subnets);
+  if (several?.length) return { zone: null, subnets: several, publicIpv4 };
+  const subnet = pool.subnet ?? provider.subnet;
   if (subnet == null) pool.at.error("subnet", "is missing, as in the provider; add it, or subnets");
-  return { zone: zone ?? "", subnets: subnet == null ? [] : [subnet], publicIpv4 };
+  return { zone: pool.zone ?? provider.zone ?? null, subnets: [subnet ?? ""], publicIpv4 };
+}
+
+/** The schema allows exactly one. */
+function sourceOf({
+  imageHref: href,
+  imageId: id,
+  imageName: name,
+  imageFilter: filter,
+}: Omit<Values<typeof cloudImage>, "keys">): ImageSource | null {
+  if (id !== null) return { id };
+  if (href !== null) return { href };
+  return name === null ? filter && { filter } : { name };
 }

@@ -1,7 +1,9 @@
-import { type Driver, type OpenFile, SharedAccounts, type Wire } from "@nodeyard/driver";
+import { cloudDriver, type Driver, type OpenFile, type Wire } from "@nodeyard/driver";
 import { type IbmProviderConfig, ibmvpcConfig } from "./config.ts";
+import { mapError } from "./errors.ts";
 import { Ibm } from "./ibm.ts";
-import { ibmProvider } from "./provider.ts";
+import type { Instance } from "./machines.ts";
+import { ibmCloud } from "./provider.ts";
 import type { Around } from "./sign-in.ts";
 
 /** What the driver uses of its host; tests provide their own. */
@@ -13,27 +15,16 @@ export interface IbmHost {
 }
 
 /** Makes the driver for a host. Providers with one credential and region share connections and the rate limit. */
-export function createIbmDriver(host: IbmHost): Driver<IbmProviderConfig> {
-  const sessions = new SharedAccounts<Ibm>();
-  return {
-    name: "ibmvpc",
-    contract: 1,
-    capabilities: { launches: true, inventory: false, probes: false, tags: true },
-    config: ibmvpcConfig,
-    open(config, context) {
-      const { clock, random, observe } = context;
-      const { region, credentialsFile, rate } = config.own;
-      const share = () =>
-        sessions.share(
-          clock,
-          JSON.stringify([region, credentialsFile]),
-          rate === 0 ? 0 : 1_000 / rate,
-          () => {
-            const wire = host.connect();
-            return new Ibm({ clock, random, wire, around: host.around, credentialsFile, region, observe });
-          },
-        );
-      return ibmProvider(config, context, { share, openFile: host.openFile });
-    },
-  };
+export function createIbmDriver({ around, connect, openFile }: IbmHost): Driver<IbmProviderConfig> {
+  const parts = { name: "ibmvpc", config: ibmvpcConfig, mapError };
+  return cloudDriver<IbmProviderConfig, Ibm, Instance>(parts, (config, context, closed) => {
+    const { clock, random, observe } = context;
+    const { region, credentialsFile: file, rate } = config.own;
+    return {
+      key: JSON.stringify([region, file]),
+      intervalMs: rate === 0 ? 0 : 1_000 / rate,
+      account: () => new Ibm({ clock, random, wire: connect(), around, file, region, observe }),
+      cloud: (ibm) => ibmCloud(config, context, { ibm, openFile, closed }),
+    };
+  });
 }

@@ -11,7 +11,7 @@ import {
 
 const REMEDY = 'compare the credentials and their access with "nodeyard docs connect-ibm"';
 
-/** Codes of VPC (its page of error messages, and the reasons of an instance's status), of object storage, and of the login. */
+/** Codes of VPC (its page of error messages), reasons of an instance's status, and the fields of an order that are at fault. */
 const ERRORS: readonly FaultRow[] = [
   { kind: "access", statuses: [401], remedy: REMEDY },
   {
@@ -22,50 +22,52 @@ const ERRORS: readonly FaultRow[] = [
   { kind: "access", codes: ["NoSuchBucket"], remedy: "compare object-storage of the provider with IBM's" },
   { kind: "quota", codes: [/over_quota|quota_exceeded/] },
   { kind: "quota", statuses: [400, 403, 409], text: /over quota|exceeds? .*quota|quota .*exceed/i },
-  { kind: "capacity", codes: [/capacity/, /insufficient_(available_)?(ips?|addresses)/] },
-  // The place of a machine that was taken back while it was made, or that never found one.
-  { kind: "capacity", codes: ["stopped_by_preemption", "cannot_start_ip_address"] },
-  { kind: "unsupported", codes: [/not_(supported|available)_in_zone/] },
+  { kind: "capacity", codes: [/capacity|preemption/, "cannot_start_ip_address"] },
+  // No label is at fault: the provider names what is not there.
+  { kind: "access", statuses: [400, 404], codes: [/^(vpc|resource_group|zone|primary_network_interface)\b/] },
   { kind: "configuration", codes: ["encryption_key_deleted"] },
   // IBM's own 404 has a code; any other is of a proxy.
-  { kind: "not-found", statuses: [404], codes: [/not_found$/, "NoSuchKey", "NoSuchUpload"] },
+  { kind: "not-found", statuses: [404], codes: [/not_found$|^NoSuch/] },
   { kind: "transient", statuses: [404, 410, 412, 423] },
-  // Of an instance that began: what it lacked is there at another time.
-  { kind: "transient", codes: [/^cannot_start|^stopped_/] },
   { kind: "access", statuses: [403], remedy: REMEDY },
 ];
 
 /** Makes DriverErrors of all errors of the driver's code; no other place does so. */
 export const mapError = errorMap(ERRORS);
 
-/** The codes of a name that is in use: the same call was answered before, or its answer was lost. */
-export const IN_USE = [/validation_unique_failed|name_exists|not_unique|already_exists/] as const;
+/** A name that is in use: the answer of an earlier try was lost. */
+export const IN_USE = /validation_unique_failed|name_exists|not_unique|already_exists|^Conflict$/;
+/** A machine that cannot be deleted yet. */
+export const NOT_YET = /delete_conflict|invalid_state/;
 
-/** What an answer says: `{"errors": [{"code", "message"}], "trace"}`; object storage answers in XML, resource groups with `error_code`. */
+interface Said {
+  readonly code?: unknown;
+  readonly error_code?: unknown;
+  readonly message?: unknown;
+  readonly target?: { readonly name?: unknown };
+}
+
+/** What an answer says: `{"errors": [{"code", "message", "target"}], "trace"}`; object storage answers in XML. */
 export function faultOf({ text, headers }: HttpAnswer): SaidFault {
   const requestId = headers["x-request-id"] ?? headers["x-amz-request-id"] ?? null;
-  if (/<Error>/.test(text)) {
-    const [, code = ""] = /<Code>([^<]*)<\/Code>/.exec(text) ?? [];
-    const [, message = ""] = /<Message>([^<]*)<\/Message>/.exec(text) ?? [];
-    return { requestId, codes: [code], text: `${message} (${code})` };
-  }
+  const [, xmlCode, xmlText = ""] = /<Code>([^<]*)<\/Code>(?:[\s\S]*<Message>([^<]*)<)?/.exec(text) ?? [];
+  if (xmlCode !== undefined) return { requestId, codes: [xmlCode], text: `${xmlText} (${xmlCode})` };
   try {
-    const body = JSON.parse(text) as Record<string, unknown>;
-    const list = Array.isArray(body.errors) ? (body.errors as Record<string, unknown>[]) : [body];
-    const words = list.map(({ code, error_code: other, message }) => ({ code: code ?? other, message }));
-    const codes = words.flatMap(({ code }) => (typeof code === "string" ? [code] : []));
-    const said = words.flatMap(({ message }) => (typeof message === "string" ? [message] : []));
-    if (codes.length + said.length === 0) return { requestId };
-    const id = typeof body.trace === "string" ? body.trace : requestId;
-    return { requestId: id, codes, text: `${said.join("; ")} (${codes.join(", ")})` };
+    const { errors, trace, ...alone } = JSON.parse(text) as { errors?: Said[]; trace?: string } & Said;
+    const [first] = Array.isArray(errors) ? errors : [alone];
+    const codes = [first?.code ?? first?.error_code, first?.target?.name].filter(
+      (code) => typeof code === "string",
+    );
+    if (codes.length === 0) return { requestId };
+    return { requestId: trace ?? requestId, codes, text: `${first?.message ?? ""} (${codes.join(", ")})` };
   } catch {
     return {};
   }
 }
 
-/** Whether a refusal has one of the codes. */
-export function hasCode(error: unknown, codes: readonly RegExp[]): error is ApiError {
-  return error instanceof ApiError && error.codes.some((code) => codes.some((one) => one.test(code)));
+/** Whether a refusal has such a code. */
+export function hasCode(error: unknown, form: RegExp): error is ApiError {
+  return error instanceof ApiError && error.codes.some((code) => form.test(code));
 }
 
 /**
@@ -75,8 +77,8 @@ export async function unlessMissing<T>(answer: Promise<T>, kind: string): Promis
   try {
     return await answer;
   } catch (error) {
-    const codes = [/^not_found$/, new RegExp(`^${kind}_not_found$`), /^NoSuch(Key|Upload)$/];
-    if (error instanceof ApiError && error.status === 404 && hasCode(error, codes)) return undefined;
+    const own = new RegExp(`^(${kind}_)?not_found$|^NoSuch(Key|Upload)$`);
+    if (error instanceof ApiError && error.status === 404 && hasCode(error, own)) return undefined;
     throw error;
   }
 }
@@ -87,13 +89,15 @@ export function ofOrder(error: unknown): unknown {
   return new DriverError("configuration", messageOf(error), { cause: error });
 }
 
+/** A reason of a status. */
+export interface Reason {
+  readonly code?: string;
+  readonly message?: string;
+}
+
 /** Why a machine failed, by the first reason of its status. */
-export function failureOf(
-  place: string,
-  status: string,
-  [reason]: readonly { readonly code?: string; readonly message?: string }[] = [],
-): DriverError {
+export function failureOf(what: string, status: string, [reason]: readonly Reason[] = []): DriverError {
   const { code = "no reason is given", message = "" } = reason ?? {};
   const { kind } = judged(ERRORS, { codes: [code], status: undefined, text: message });
-  return new DriverError(kind, `${place} went to ${status}: ${message} (${code})`);
+  return new DriverError(kind, `${what} went to ${status}: ${message} (${code})`);
 }

@@ -1,17 +1,16 @@
 import {
-  type Account,
   type ApiCall,
+  allPages,
   type Clock,
   CloudConfigError,
   callText,
-  HttpCalls,
-  NoAnswer,
+  type HttpCalls,
   OddAnswer,
   pageText,
   type Random,
   RateLimiter,
-  RenewedValue,
-  safeRetry,
+  Session,
+  safely,
   type Unsent,
   type Wire,
 } from "@nodeyard/driver";
@@ -20,9 +19,7 @@ import { type Around, type Login, signIn } from "./sign-in.ts";
 
 /** Version of the VPC API: what its answers look like. */
 const VERSION = { version: "2026-10-06", generation: "2" };
-const PAGE = 100;
-const MOST_PAGES = 10_000;
-const LOGIN_MS = 30_000;
+const PAGE = "100";
 
 /** What a session with IBM Cloud consists of. */
 export interface IbmOptions {
@@ -30,68 +27,67 @@ export interface IbmOptions {
   readonly random: Random;
   readonly wire: Pick<Wire, "send" | "close">;
   readonly around: Around;
-  readonly credentialsFile: string | null;
+  /** File of credentials; null: the environment has them. */
+  readonly file: string | null;
   readonly region: string;
   readonly observe: ((call: ApiCall) => void) | undefined;
 }
 
 type Query = Readonly<Record<string, string>>;
 type Extra = Partial<{ readonly query: Query; readonly body: object; readonly first: boolean }>;
+type Method = Unsent["method"];
 
 /**
- * One credential in a region: its token, connections and rate limit. Every call may be repeated: what makes something gives it a name that no other has.
- * Rejects with ApiError, NoAnswer, OddAnswer, CloudConfigError, or the signal's reason.
+ * One credential in a region. Every call may be repeated: what makes something gives it a name that no other has. Rejects with ApiError,
+ * NoAnswer, OddAnswer, CloudConfigError, or the signal's reason.
  */
-export class Ibm implements Account {
-  readonly limiter: RateLimiter;
-  readonly #options: IbmOptions;
-  readonly #logins: RenewedValue<Login>;
-  readonly #calls: HttpCalls<Login>;
+export class Ibm extends Session<Login> {
+  readonly #observe: IbmOptions["observe"];
   readonly #objects: HttpCalls<Login>;
-  #account: string | null | undefined;
+  /** The account of the token; null: it does not name it. Undefined: nobody signed in yet. */
+  account: string | null | undefined;
 
-  constructor(options: IbmOptions) {
-    const { clock, random, wire, around, credentialsFile: file, region } = options;
-    this.#options = options;
-    // `SharedAccounts` sets the interval right after this.
-    this.limiter = new RateLimiter({ clock, intervalMs: 0 });
-    this.#logins = new RenewedValue({
-      clock,
-      load: async (signal) =>
-        this.#sameAccount(
-          await signIn({ file, region, around, now: () => clock.now(), send: wire.send }, signal),
-        ),
+  constructor({ clock, random, wire, observe, ...who }: IbmOptions) {
+    super({
+      ...{ clock, random, by: "IBM Cloud", fault: faultOf, close: () => wire.close() },
+      send: (request) => wire.send(request),
+      signIn: async (ask) => this.#sameAccount(await signIn(ask, { ...who, now: () => clock.now() })),
       endOf: ({ end }) => end,
       secretsOf: ({ text }) => [text],
-      loadMs: LOGIN_MS,
-      late: () => new NoAnswer(`no token of IBM Cloud within ${LOGIN_MS} ms`),
+      again: (limiter) => {
+        const again = safely(clock, random, limiter);
+        return (tried) => again({ ...tried, request: tried.request && { ...tried.request, method: "PUT" } });
+      },
     });
-    const callsAt = (limiter: RateLimiter) =>
-      new HttpCalls<Login>({
-        ...{ clock, limiter, fault: faultOf, send: (request) => wire.send(request) },
-        login: (signal) => this.#logins.get(signal),
-        refused: (login) => this.#logins.replace(login),
-        again: ({ attempt, request, answer }) => {
-          if (request === undefined) return null;
-          const repeatable = { attempt, answer, request: { ...request, method: "PUT" as const } };
-          const { retryMs, overloaded } = safeRetry(repeatable, clock.now(), random);
-          if (overloaded) limiter.refused(retryMs ?? 0);
-          return retryMs;
-        },
-      });
-    this.#calls = callsAt(this.limiter);
+    this.#observe = observe;
     // Object storage counts its calls apart.
-    this.#objects = callsAt(new RateLimiter({ clock, intervalMs: 0 }));
+    this.#objects = this.callsAt(new RateLimiter({ clock, intervalMs: 0 }));
   }
 
-  /** The account of the token; null: the token does not name it. Undefined: nobody signed in yet. */
-  get account(): string | null | undefined {
-    return this.#account;
-  }
-
-  /** Calls the VPC API, by a path such as `/instances`. Undefined: the answer has no body. */
-  call<T>(method: Unsent["method"], path: string, signal: AbortSignal, extra: Extra = {}): Promise<T> {
-    return this.#json("vpc", method, path, signal, extra);
+  /** Calls the VPC API, by a path such as `/instances`, or that of resource groups. Undefined: the answer to a deletion has no body. */
+  call<T>(
+    method: Method,
+    path: string,
+    signal: AbortSignal,
+    extra: Extra = {},
+    of: "vpc" | "groups" = "vpc",
+  ): Promise<T> {
+    const { query = {}, body, first = false } = extra;
+    const words = new URLSearchParams(of === "vpc" ? { ...VERSION, ...query } : query);
+    const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+    const operation = `${of}.${method}.${path.split("/")[1]}`;
+    const request = (login: Login): Unsent => ({
+      ...{ method, url: `${login[of]}${path}?${words}` },
+      headers: { authorization: `Bearer ${login.text}`, accept: "application/json", "content-type": type },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return this.calls.call({ operation, signal, first, observe: this.#observe, request }, (answer, sent) => {
+      if (answer.text === "" && method === "DELETE") return undefined as T;
+      const value = jsonOf(answer.text);
+      if (value !== undefined) return value as T;
+      const by = pageText(sent, answer);
+      throw new OddAnswer(`${callText(sent)}: the answer ${answer.status}${by} is no JSON of IBM's`);
+    });
   }
 
   /** Reads one thing; undefined: it is not there. `kind`: how IBM calls it, as in `instance`. */
@@ -104,106 +100,59 @@ export class Ibm implements Account {
     await unlessMissing(this.call("DELETE", path, signal), kind);
   }
 
-  /** All items of a list, page by page. Of the address of the next page only the start counts: the token goes nowhere else. */
-  async list<T>(path: string, signal: AbortSignal, query: Query = {}): Promise<readonly T[]> {
-    const key = path.slice(path.lastIndexOf("/") + 1);
-    const all: T[] = [];
-    const seen = new Set<string>();
-    for (let start = {}; ; ) {
-      const asked = { limit: String(PAGE), ...query, ...start };
-      const page = await this.call<Record<string, unknown>>("GET", path, signal, {
-        query: asked,
-        first: true,
-      });
-      const items = page[key];
-      // An empty list in place of an answer that is none would look like a region without machines.
-      if (!Array.isArray(items)) throw new OddAnswer(`GET ${path} was answered without ${key}`);
-      all.push(...(items as readonly T[]));
-      const { href } = (page.next ?? {}) as { readonly href?: string };
-      if (href === undefined) return all;
-      const next = URL.parse(href)?.searchParams.get("start");
-      if (!next || seen.has(next) || seen.size >= MOST_PAGES)
-        throw new OddAnswer(`GET ${path}: the pages have no end`);
-      seen.add(next);
-      start = { start: next };
-    }
+  /** All items of a list. Of the address of a next page only its start counts: the token goes nowhere else. */
+  async list<T>(key: string, signal: AbortSignal, query: Query = {}): Promise<readonly T[]> {
+    type Page = { readonly [key: string]: unknown; readonly next?: { readonly href?: string } };
+    const pages = await allPages(
+      `GET /${key}`,
+      async (start) => {
+        const asked = { limit: PAGE, ...query, ...(start !== undefined && { start }) };
+        const page = await this.call<Page>("GET", `/${key}`, signal, { query: asked, first: true });
+        // An empty list in place of an answer that is none would look like a region without machines.
+        if (!Array.isArray(page[key])) throw new OddAnswer(`GET /${key} was answered without a list`);
+        return page;
+      },
+      ({ next }) =>
+        next === undefined ? undefined : (URL.parse(next.href ?? "")?.searchParams.get("start") ?? ""),
+    );
+    return pages.flatMap((page) => page[key] as readonly T[]);
   }
 
-  /** Calls the API of resource groups. */
-  groups<T>(method: "GET" | "POST", signal: AbortSignal, extra: Extra): Promise<T> {
-    return this.#json("groups", method, "/v2/resource_groups", signal, extra);
+  /** Those of a list that have a name; names are unique. */
+  async named<T extends { readonly name: string }>(
+    key: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
+    return (await this.list<T>(key, signal, { name })).find((one) => one.name === name);
   }
 
   /** Calls an object storage at its own address, and resolves to the text of the answer and its mark. */
-  object(unsent: Omit<Unsent, "headers"> & { readonly query: Query }, signal: AbortSignal) {
-    const { query, ...rest } = unsent;
+  object(method: Method, url: string, query: Query, signal: AbortSignal, body?: Unsent["body"]) {
     const words = new URLSearchParams(query);
-    const call = {
-      ...{ operation: `objects.${rest.method}`, signal, observe: this.#options.observe },
-      request: ({ text }: Login): Unsent => ({
-        ...rest,
-        url: words.size === 0 ? rest.url : `${rest.url}?${words}`,
-        headers: {
-          authorization: `Bearer ${text}`,
-          ...(rest.body instanceof Uint8Array && { "content-length": String(rest.body.byteLength) }),
-        },
-      }),
-    };
-    return this.#objects.call(call, ({ text, headers }) => ({ text, mark: headers.etag ?? "" }));
-  }
-
-  limit(intervalMs: number): void {
-    this.limiter.configure(intervalMs);
-  }
-
-  close(): Promise<void> {
-    this.#logins.close(new NoAnswer(`region ${this.#options.region} is not used any more`));
-    return this.#options.wire.close();
-  }
-
-  #json<T>(
-    service: "vpc" | "groups",
-    method: Unsent["method"],
-    path: string,
-    signal: AbortSignal,
-    { query = {}, body, first = false }: Extra,
-  ): Promise<T> {
-    const words = new URLSearchParams(service === "vpc" ? { ...VERSION, ...query } : query);
-    const [, kind = ""] = path.split("/");
-    const call = {
-      ...{ operation: `${service}.${method}.${kind}`, signal, first, observe: this.#options.observe },
-      request: (login: Login): Unsent => ({
-        method,
-        url: `${login[service]}${path}?${words}`,
-        headers: {
-          authorization: `Bearer ${login.text}`,
-          accept: "application/json",
-          ...(body !== undefined && {
-            "content-type": method === "PATCH" ? "application/merge-patch+json" : "application/json",
-          }),
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      }),
-    };
-    return this.#calls.call(call, (answer, request) => {
-      if (answer.text === "" && method === "DELETE") return undefined as T;
-      try {
-        const value: unknown = JSON.parse(answer.text);
-        if (typeof value === "object" && value !== null) return value as T;
-      } catch {
-        // Said below.
-      }
-      const by = pageText(request, answer);
-      throw new OddAnswer(`${callText(request)}: the answer ${answer.status}${by} is no JSON of IBM's`);
+    const request = ({ text }: Login): Unsent => ({
+      ...{ method, url: words.size === 0 ? url : `${url}?${words}`, ...(body !== undefined && { body }) },
+      headers: { authorization: `Bearer ${text}` },
     });
+    const call = { operation: `objects.${method}`, request, signal, observe: this.#observe };
+    return this.#objects.call(call, ({ text, headers }) => ({ text, mark: headers.etag ?? "" }));
   }
 
   /** Lists of another account would lack the machines that are there, as if somebody had deleted them. */
   #sameAccount(login: Login): Login {
-    this.#account ??= login.account;
-    if (login.account === this.#account) return login;
+    this.account ??= login.account;
+    if (login.account === this.account) return login;
     throw new CloudConfigError(
-      `the credentials are for account ${login.account} now, and the provider for ${this.#account}; give it another name, or change them back`,
+      `the credentials are for account ${login.account} now, and the provider for ${this.account}; give it another name, or change them back`,
     );
+  }
+}
+
+function jsonOf(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -1,26 +1,15 @@
-import {
-  type Clock,
-  type CreateOrder,
-  DriverError,
-  SharedValue,
-  SharedValues,
-  wasRefused,
-} from "@nodeyard/driver";
+import { type Clock, type CreateOrder, DriverError, SharedValues, wasRefused } from "@nodeyard/driver";
 import type { IbmLabelOwn, IbmPoolOwn, IbmProviderConfig, ImageSource } from "./config.ts";
-import { hasCode, IN_USE } from "./errors.ts";
+import { hasCode, IN_USE, type Reason } from "./errors.ts";
 import type { Ibm } from "./ibm.ts";
+import type { Named } from "./names.ts";
 
 /** Profiles hardly change, networks and keys now and then, images by filter with each release. */
 const LASTING = { freshMs: 3_600_000, staleMs: 86_400_000 };
 const SLOW = { freshMs: 600_000, staleMs: 600_000 };
 const SOON = { freshMs: 300_000, staleMs: 300_000 };
 
-/** What of several things is read. */
-interface Thing {
-  readonly id: string;
-  readonly name: string;
-}
-interface Subnet extends Thing {
+interface Subnet extends Named {
   readonly vpc: { readonly id: string };
   readonly zone: { readonly name: string };
 }
@@ -30,186 +19,160 @@ interface Amount {
   readonly default?: number;
 }
 /** An image, as far as the driver reads it. */
-export interface Image extends Thing {
+export interface Image extends Named {
   readonly status?: string;
-  readonly status_reasons?: readonly { readonly code?: string; readonly message?: string }[];
+  readonly status_reasons?: readonly Reason[];
   readonly visibility?: string;
   readonly created_at?: string;
   readonly operating_system?: Readonly<Record<string, unknown>>;
-  readonly resource_group?: { readonly name?: string };
-}
-/** Where the machines of a pool may be: one subnet for each zone. */
-interface Network {
-  readonly vpc: string;
-  readonly byZone: ReadonlyMap<string, string>;
 }
 
-/** What names of the file stand for in the region. Errors of names are `configuration`. */
+/** What names of the file stand for in the region. */
 export class Lookups {
   readonly #ibm: Ibm;
   readonly #config: IbmProviderConfig;
   readonly #shared: SharedValues<unknown>;
-  readonly #networks: SharedValue<{ readonly vpc: string; readonly subnets: readonly Subnet[] }>;
 
   constructor(ibm: Ibm, clock: Clock, config: IbmProviderConfig) {
     this.#ibm = ibm;
     this.#config = config;
     this.#shared = new SharedValues(clock);
-    this.#networks = new SharedValue({
-      ...{ clock, what: "list of subnets", ...SLOW },
-      load: async (signal) => {
-        const [vpcs, subnets] = await Promise.all([
-          ibm.list<Thing>("/vpcs", signal),
-          ibm.list<Subnet>("/subnets", signal),
-        ]);
-        const vpc = idOf(vpcs, config.own.vpc, `VPC in ${config.own.region}; correct vpc`);
-        return { vpc, subnets: subnets.filter((one) => one.vpc.id === vpc) };
-      },
-    });
   }
 
-  /** Rejects when a subnet is not in the VPC, or in another zone than the pool's. */
-  async network({ zone, subnets }: IbmPoolOwn, signal: AbortSignal): Promise<Network> {
-    const { vpc, subnets: all } = await this.#networks.get(signal);
-    const byZone = subnets.map((name) => {
-      const { id, zone: of } = find(all, name, `subnet in VPC ${this.#config.own.vpc}; correct subnet`);
-      if (zone === null || of.name === zone) return [of.name, id] as const;
+  /** The VPC, and the subnet of each zone in which machines of a pool may be. Rejects when a subnet is elsewhere than the file says. */
+  async network({ zone, subnets }: IbmPoolOwn, signal: AbortSignal) {
+    const { vpc: name } = this.#config.own;
+    const [vpcs, all] = await Promise.all([
+      this.#all<Named>("vpcs", signal),
+      this.#all<Subnet>("subnets", signal),
+    ]);
+    const { id: vpc } = find(vpcs, name, "there is no VPC");
+    const own = all.filter((one) => one.vpc.id === vpc);
+    const found = subnets.map((subnet) => find(own, subnet, `VPC ${name} has no subnet`));
+    const stray = found.find((subnet) => zone !== null && subnet.zone.name !== zone);
+    // Of the provider, and of no label: requests wait until it is corrected.
+    if (stray !== undefined)
       throw new DriverError(
-        "configuration",
-        `subnet ${name} is in ${of.name}, and not in zone ${zone} of the pool`,
+        "access",
+        `subnet ${stray.name} is in ${stray.zone.name}, and not in zone ${zone} of the pool`,
       );
-    });
-    return { vpc, byZone: new Map(byZone) };
+    return { vpc, byZone: new Map(found.map((subnet) => [subnet.zone.name, subnet.id])) };
   }
 
   /** Where a node's machine is made. */
   async place({ pool, az }: Pick<CreateOrder, "pool" | "az">, signal: AbortSignal) {
     const { vpc, byZone } = await this.network(pool.own as IbmPoolOwn, signal);
-    const [first] = [...byZone.keys()].sort();
-    const zone = az ?? first!;
+    const zone = az ?? [...byZone.keys()].sort()[0]!;
     const subnet = byZone.get(zone);
     if (subnet !== undefined) return { vpc, zone, subnet };
     throw new DriverError("unsupported", `pool ${pool.name} has no subnet in zone ${zone}`);
   }
 
-  /** Ids of SSH keys by their names. */
-  async keys(names: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
-    if (names.length === 0) return [];
-    const all = await this.#get(
-      "list of SSH keys",
-      SLOW,
-      (until) => this.#ibm.list<Thing>("/keys", until),
-      signal,
-    );
-    return names.map((name) => idOf(all, name, "SSH key in the region; correct keys"));
+  /** SSH keys by their names. */
+  async keys(names: readonly string[], signal: AbortSignal): Promise<readonly { readonly id: string }[]> {
+    const all = names.length === 0 ? [] : await this.#all<Named>("keys", signal);
+    return names.map((name) => ({ id: find(all, name, "there is no SSH key", "configuration").id }));
   }
 
-  /** A resource group's id. `make`: one that is not there is made. Undefined: it is not there. */
-  async group(name: string, make: boolean, signal: AbortSignal): Promise<string | undefined> {
+  /** A resource group, which is made if it is not there. */
+  group(name: string, signal: AbortSignal): Promise<{ readonly id: string }> {
+    type Groups = { readonly resources: readonly Named[] };
     const load = async (until: AbortSignal) => {
       const read = async () => {
-        type Page = { readonly resources: readonly Thing[] };
-        const { resources } = await this.#ibm.groups<Page>("GET", until, { query: { name } });
-        return resources.find((one) => one.name === name)?.id;
+        const page = await this.#ibm.call<Groups>(
+          "GET",
+          "/v2/resource_groups",
+          until,
+          { query: { name } },
+          "groups",
+        );
+        return page.resources.find((one) => one.name === name);
       };
-      const found = await read();
-      if (found !== undefined || !make) return found;
-      try {
-        return (await this.#ibm.groups<Thing>("POST", until, { body: { name } })).id;
-      } catch (error) {
-        // Another launcher made it, or the answer of an earlier try was lost.
-        if (!wasRefused(error, 409) && !hasCode(error, IN_USE)) throw error;
-        return read();
-      }
+      const make = () =>
+        this.#ibm.call<Named>("POST", "/v2/resource_groups", until, { body: { name } }, "groups");
+      // Another launcher makes it at the same time, or the answer of an earlier try was lost.
+      const made = async (error: unknown) => {
+        const found = wasRefused(error, 409) || hasCode(error, IN_USE) ? await read() : undefined;
+        if (found === undefined) throw error;
+        return found;
+      };
+      const { id } = (await read()) ?? (await make().catch(made));
+      return { id };
     };
-    return this.#get(`resource group ${name}${make ? "" : ", if there"}`, make ? SLOW : SOON, load, signal);
+    return this.#get(`resource group ${name}`, SLOW, load, signal);
   }
 
   /** Cores, and memory in MiB, of a profile. */
-  async sizeOf({ profile }: Pick<IbmLabelOwn, "profile">, signal: AbortSignal) {
+  sizeOf({ profile }: Pick<IbmLabelOwn, "profile">, signal: AbortSignal) {
+    const of = (amount: Amount | undefined) => amount?.value ?? amount?.default ?? Number.NaN;
     const load = async (until: AbortSignal) => {
-      type Profile = { readonly vcpu_count?: Amount; readonly memory?: Amount };
       const path = `/instance/profiles/${encodeURIComponent(profile)}`;
-      const found = await this.#ibm.read<Profile>("instance_profile", path, until);
+      const found = await this.#ibm.read<{ vcpu_count?: Amount; memory?: Amount }>(
+        "instance_profile",
+        path,
+        until,
+      );
       if (found === undefined)
-        throw new DriverError(
-          "configuration",
-          `there is no profile ${profile} in ${this.#config.own.region}; correct profile`,
-        );
-      const of = (amount: Amount | undefined) => amount?.value ?? amount?.default;
-      const [cores, gib] = [of(found.vcpu_count), of(found.memory)];
-      if (cores === undefined || gib === undefined)
-        throw new DriverError("transient", `profile ${profile} came without its size`);
-      return { cores, ram: gib * 1_024 };
+        throw new DriverError("configuration", `there is no profile ${profile}; correct profile`);
+      const size = { cores: of(found.vcpu_count), ram: of(found.memory) * 1_024 };
+      if (size.cores > 0 && size.ram > 0) return size;
+      throw new DriverError("transient", `profile ${profile} came without its size`);
     };
     return this.#get(`profile ${profile}`, LASTING, load, signal);
   }
 
-  /** How a call names the image of a label. */
+  /** How a call names the image of a label: of several that fit a filter the newest. */
   async image(
     source: ImageSource,
     signal: AbortSignal,
   ): Promise<{ readonly id: string } | { readonly href: string }> {
     if ("id" in source || "href" in source) return source;
     const what = `image ${JSON.stringify(source)}`;
-    const query = "name" in source ? { name: source.name } : undefined;
     const load = async (until: AbortSignal) => {
-      const all = await this.#ibm.list<Image>("/images", until, query);
-      const fits = ({ name, status }: Image) =>
-        "name" in source && name === source.name && status !== "failed";
+      const all = await this.#ibm.list<Image>("images", until, "name" in source ? { name: source.name } : {});
       const made = ({ created_at }: Image) => Date.parse(created_at ?? "") || 0;
-      const [newest] = all
-        .filter((one) => ("filter" in source ? isLike(one, source.filter) : fits(one)))
-        .sort((a, b) => made(b) - made(a));
-      if (newest === undefined)
-        throw new DriverError("configuration", `there is no ${what}; correct the cloud-image`);
-      return { id: newest.id };
+      const fits = (one: Image) => ("name" in source ? one.name === source.name : isLike(one, source.filter));
+      const [newest] = all.filter(fits).sort((a, b) => made(b) - made(a));
+      if (newest !== undefined) return { id: newest.id };
+      throw new DriverError("configuration", `there is no ${what}; correct the cloud-image`);
     };
     return this.#get(what, SOON, load, signal);
   }
 
   close(): void {
     this.#shared.close();
-    this.#networks.close();
   }
 
-  #get<T>(
-    what: string,
-    how: typeof SLOW,
-    load: (signal: AbortSignal) => Promise<T>,
-    signal: AbortSignal,
-  ): Promise<T> {
+  #all<T>(key: string, signal: AbortSignal): Promise<readonly T[]> {
+    return this.#get(`list of ${key}`, SLOW, (until) => this.#ibm.list<T>(key, until), signal);
+  }
+
+  #get<T>(what: string, how: typeof SLOW, load: (signal: AbortSignal) => Promise<T>, signal: AbortSignal) {
     return this.#shared.get(what, { load, ...how }, signal) as Promise<T>;
   }
 }
 
-function find<T extends Thing>(all: readonly T[], name: string, what: string): T {
+function find<T extends Named>(
+  all: readonly T[],
+  name: string,
+  what: string,
+  kind: "access" | "configuration" = "access",
+): T {
   const found = all.find((one) => one.name === name);
   if (found !== undefined) return found;
-  throw new DriverError("configuration", `there is no ${name} among the names of each ${what}`);
+  throw new DriverError(kind, `${what} ${name} in the region; correct the name`);
 }
 
-function idOf(all: readonly Thing[], name: string, what: string): string {
-  return find(all, name, what).id;
-}
-
-/** Older versions of the API named the owner. */
-function ownerOf({ visibility }: Image): string {
-  return visibility === "private" ? "user" : "provider";
-}
-
-/** Whether an image has everything that a filter names. */
+/** Whether an image has everything that a filter names. Newer versions of the API say of the owner only who may see the image. */
 function isLike(
   image: Image,
   { operatingSystem, ownerType, status }: Extract<ImageSource, { filter: unknown }>["filter"],
-): boolean {
+) {
   const wanted = Object.entries(operatingSystem).filter(([, value]) => value !== null);
+  const wire = (key: string) => key.replace(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`);
   return (
-    (ownerType === null || ownerOf(image) === ownerType) &&
-    (status === null ? image.status === "available" : image.status === status) &&
-    wanted.every(
-      ([key, value]) =>
-        image.operating_system?.[key.replace(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`)] === value,
-    )
+    (ownerType === null || (image.visibility === "private" ? "user" : "provider") === ownerType) &&
+    image.status === (status ?? "available") &&
+    wanted.every(([key, value]) => image.operating_system?.[wire(key)] === value)
   );
 }

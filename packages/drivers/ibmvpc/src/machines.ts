@@ -1,18 +1,17 @@
 import {
   type Clock,
   type CreateOrder,
-  DriverError,
-  type ExternalId,
   type LabelConfig,
   type ListWatch,
-  type Machine,
   type MachineWork,
+  machineName,
   NodeMachines,
+  noImage,
   type Resources,
 } from "@nodeyard/driver";
 import type { Addresses } from "./addresses.ts";
 import type { IbmLabelOwn, IbmProviderConfig } from "./config.ts";
-import { failureOf, hasCode, IN_USE, ofOrder } from "./errors.ts";
+import { failureOf, hasCode, IN_USE, NOT_YET, ofOrder, type Reason } from "./errors.ts";
 import type { Ibm } from "./ibm.ts";
 import type { Lookups } from "./lookups.ts";
 import type { Named, Names } from "./names.ts";
@@ -20,7 +19,7 @@ import type { Named, Names } from "./names.ts";
 /** A machine, as far as the driver reads it. */
 export interface Instance extends Named {
   readonly status: string;
-  readonly status_reasons?: readonly { readonly code?: string; readonly message?: string }[];
+  readonly status_reasons?: readonly Reason[];
   readonly zone: { readonly name: string };
   readonly vcpu?: { readonly count?: number };
   /** GiB. */
@@ -34,8 +33,10 @@ export interface Instance extends Named {
 
 /** Milliseconds that a create goes on after its caller gave up, with its wait at the rate limit. */
 const CREATE_MS = 300_000;
-/** States in which a machine will not run again by itself. One that was taken back is stopped, and is paid for. */
+/** States in which a machine will not run again by itself. A stopped one is paid for. */
 const ENDED = /^(deleting|failed|stopped|stopping)$/;
+/** A spot machine that IBM takes back is deleted, as a stopped one would cost its disk. */
+const SPOT = { availability: { class: "spot" }, availability_policy: { preemption: "delete" } };
 
 /** Handles of a provider. */
 export interface Parts {
@@ -47,39 +48,6 @@ export interface Parts {
   readonly addresses: Addresses;
   readonly watch: ListWatch<Instance>;
   readonly closed: AbortSignal;
-}
-
-const pathOf = (id: string) => `/instances/${encodeURIComponent(id)}`;
-
-/** The id in a record of this driver, or the name in one of Nodepool's. */
-export function idIn(externalId: ExternalId | null): string | undefined {
-  return typeof externalId === "string" && /^[\w.-]+$/.test(externalId) ? externalId : undefined;
-}
-
-/** The machines of nodes. */
-function machinesOf({ ibm, clock, names, watch, closed }: Parts): NodeMachines<Instance> {
-  return new NodeMachines<Instance>({
-    ...{ clock, watch, closed, createMs: CREATE_MS, what: "instance" },
-    idOf: ({ id }) => id,
-    idIn,
-    metadataOf: (instance) => names.metadataOf(instance),
-    isUp: ({ status }) => status === "running",
-    hasFailed: hasEnded,
-    hasEnded,
-    failure: ({ name, status, status_reasons: reasons }, place) =>
-      failureOf(`${place}: instance ${name}`, status, reasons),
-    isLeaving: ({ status }) => status === "deleting",
-    read: (id, signal) =>
-      /^np\d{10}$/.test(id) ? named(ibm, id, signal) : ibm.read("instance", pathOf(id), signal),
-    async delete(id, signal) {
-      try {
-        await ibm.delete("instance", pathOf(id), signal);
-      } catch (error) {
-        // One that is being made can be deleted later only; the wait for its end asks again.
-        if (!hasCode(error, [/delete_conflict|invalid_state/])) throw error;
-      }
-    },
-  });
 }
 
 /** Launch and removal. */
@@ -103,20 +71,16 @@ export function machineWork(parts: Parts): MachineWork<Instance, undefined> {
     },
     expose: (order, machine, signal) => addresses.attached(order, machine, signal),
     async describe({ pool }, instance, { externalId, address }) {
-      const privateIpv4 = instance.primary_network_interface?.primary_ip?.address ?? null;
+      const inside = instance.primary_network_interface?.primary_ip?.address ?? null;
       return {
-        ...{ externalId, privateIpv4, publicIpv4: address, hostname: instance.name },
-        interfaceIp: pool.useInternalIp ? (privateIpv4 ?? address) : (address ?? privateIpv4),
+        ...{ externalId, privateIpv4: inside, publicIpv4: address, hostname: instance.name },
+        interfaceIp: pool.useInternalIp ? (inside ?? address) : (address ?? inside),
         ...{ cloud: "IBM", region: config.own.region, az: instance.zone.name },
         resources: amountsOf(instance),
-      } satisfies Machine;
+      };
     },
     first: (tag, _, { signal }) => addresses.freed(tag, signal),
   };
-}
-
-export function hasEnded({ status }: Instance): boolean {
-  return ENDED.test(status);
 }
 
 /** What a machine uses: as a profile says it, and each machine again. */
@@ -124,34 +88,50 @@ export function amountsOf({ vcpu, memory }: Instance): Resources {
   return { instances: 1, cores: vcpu?.count ?? 0, ram: (memory ?? 0) * 1_024 };
 }
 
-async function named(ibm: Ibm, name: string, signal: AbortSignal): Promise<Instance | undefined> {
-  return (await ibm.list<Instance>("/instances", signal, { name })).find((one) => one.name === name);
+/** The machines of nodes. A record of Nodepool's has the name of its machine. */
+function machinesOf({ ibm, clock, names, watch, closed }: Parts): NodeMachines<Instance> {
+  const pathOf = (id: string) => `/instances/${encodeURIComponent(id)}`;
+  const hasEnded = ({ status }: Instance) => ENDED.test(status);
+  return new NodeMachines<Instance>({
+    ...{ clock, watch, closed, hasEnded, createMs: CREATE_MS, what: "instance" },
+    idOf: ({ id }) => id,
+    idIn: (id) => (typeof id === "string" && /^[\w.-]+$/.test(id) ? id : undefined),
+    metadataOf: (instance) => names.metadataOf(instance),
+    isUp: ({ status }) => status === "running",
+    hasFailed: hasEnded,
+    failure: ({ name, status, status_reasons }, place) =>
+      failureOf(`${place}: instance ${name}`, status, status_reasons),
+    isLeaving: ({ status }) => status === "deleting",
+    read: (id, signal) =>
+      /^np\d{10}$/.test(id)
+        ? ibm.named<Instance>("instances", id, signal)
+        : ibm.read<Instance>("instance", pathOf(id), signal),
+    async delete(id, signal) {
+      try {
+        await ibm.delete("instance", pathOf(id), signal);
+      } catch (error) {
+        // One that is being made can be deleted later only; the wait for its end asks again.
+        if (!hasCode(error, NOT_YET)) throw error;
+      }
+    },
+  });
 }
 
 async function bodyOf({ lookups, names }: Parts, order: CreateOrder, signal: AbortSignal) {
-  const { tag, pool, label, imageExternalId } = order;
-  const { own, image } = label as LabelConfig<IbmLabelOwn>;
+  const { pool, label, imageExternalId } = order;
+  const { own } = label as LabelConfig<IbmLabelOwn>;
   const source = typeof imageExternalId === "string" ? { id: imageExternalId } : own.source;
-  if (source === null)
-    throw new DriverError(
-      "configuration",
-      `label ${label.name} has no image here: no upload of ${image?.name ?? "any image"} is ready`,
-    );
-  const [{ vpc, zone, subnet }, keys, group, of] = await Promise.all([
+  if (source === null) throw noImage(label);
+  const [{ vpc, zone, subnet }, keys, group, image] = await Promise.all([
     lookups.place(order, signal),
     lookups.keys(own.keys, signal),
-    lookups.group(names.group(pool.name), true, signal),
+    lookups.group(names.group(pool.name), signal),
     lookups.image(source, signal),
   ]);
-  const name = names.of(tag);
+  const name = machineName(order.tag);
   return {
-    name,
+    ...{ name, keys, image, resource_group: group, vpc: { id: vpc }, zone: { name: zone } },
     profile: { name: own.profile },
-    resource_group: { id: group },
-    vpc: { id: vpc },
-    zone: { name: zone },
-    image: of,
-    keys: keys.map((id) => ({ id })),
     primary_network_interface: { name: "eth0", subnet: { id: subnet } },
     boot_volume_attachment: {
       delete_volume_on_instance_delete: true,
@@ -161,6 +141,3 @@ async function bodyOf({ lookups, names }: Parts, order: CreateOrder, signal: Abo
     ...(own.spot && SPOT),
   };
 }
-
-/** One that IBM takes back is deleted, as a stopped one would cost its disk. */
-const SPOT = { availability: { class: "spot" }, availability_policy: { preemption: "delete" } };

@@ -4,12 +4,13 @@ import {
   isOlder,
   type Metadata,
   machineMetadata,
+  machineName,
   sameNode,
   type Tag,
   tagOf,
 } from "@nodeyard/driver";
 
-/** What carries the tag: IBM's instances and addresses take no tags of users when they are made, and names are unique in a region. */
+/** What carries a tag in its name: IBM takes none of users with the calls that make machines, addresses and images, and names are unique in a region. */
 export interface Named {
   readonly id: string;
   readonly name: string;
@@ -18,49 +19,39 @@ export interface Named {
 
 const NODE = /^np(\d{10})(?:-([0-9a-f]{10}))?$/;
 const FREE = /^npfree-([0-9a-f]{10})-(\d{10})-([0-9a-z]+)$/;
-const IMAGE = /^npimage-(\d{10})-([0-9a-z]+)-([0-9a-f]{10})-([0-9a-f]{6})$/;
-/** An image of a diskimage that the file does not have any more is known by what its name says. */
-const UNKNOWN = /^#([0-9a-f]{6})$/;
-/** Of a build id of 32 hexadecimal digits, in base 36. */
+const IMAGE = /^npimage-(\d{10})-([0-9a-z]+)-([0-9a-f]{10})-([0-9a-f]{6})(\..*)?$/;
+/** Digits of a build id in base 36, of which a name has less than the 32 in base 16. */
 const BUILD_DIGITS = 25;
 
 /**
- * Names of what a provider makes. Each says for which node or upload it was made, and by a hash for which installation and provider; the resource group says
- * the pool. Nodepool's names have no hash, and count in the provider's resource groups alone.
+ * Names of what a provider makes. Each says for which node or upload it was made, and by a hash for which installation and provider; the
+ * resource group says the pool. Nodepool's names have no hash, and count in the provider's resource groups alone.
  */
 export class Names {
-  readonly #installation: string;
-  readonly #provider: string;
+  readonly #of: Pick<Tag, "installation" | "provider">;
   readonly #owner: string;
   readonly #images: ReadonlyMap<string, string>;
 
   /** `images`: the diskimages that the provider lists. */
   constructor(installation: string, provider: string, images: Iterable<string>) {
-    this.#installation = installation;
-    this.#provider = provider;
-    this.#owner = hash(JSON.stringify([installation, provider])).slice(0, 10);
-    this.#images = new Map([...images].map((image) => [imageKey(image), image]));
-  }
-
-  /** Of a machine, its disk and its address: the same at each attempt, so that a region never has two of them. */
-  of({ nodeId }: Pick<Tag, "nodeId">): string {
-    return `np${nodeId}-${this.#owner}`;
+    this.#of = { installation, provider };
+    this.#owner = machineName({ ...this.#of, pool: "", nodeId: "" }).slice("np-".length);
+    this.#images = new Map([...images].map((image) => [keyOf(image), image]));
   }
 
   /** Resource group of a pool's machines; null: of the images. */
   group(pool: string | null): string {
-    return pool === null ? `npimages_${this.#provider}` : `np_${this.#provider}_${pool}`;
+    return pool === null ? `npimages_${this.#of.provider}` : `np_${this.#of.provider}_${pool}`;
   }
 
-  metadataOf({ name, resource_group: group }: Named): Metadata {
+  metadataOf({ name, resource_group: group }: Pick<Named, "name" | "resource_group">): Metadata {
     const [, nodeId, owner] = NODE.exec(name) ?? [];
-    const [installation, provider] = [this.#installation, this.#provider];
     const prefix = this.group("");
-    const isOurs = group?.name?.startsWith(prefix) === true;
-    if (nodeId === undefined || (owner === undefined ? !isOurs : owner !== this.#owner)) return {};
-    const pool = isOurs ? group!.name!.slice(prefix.length) : "unknown";
-    const { nodeyard_installation: _, ...older } = machineMetadata({ installation, provider, pool, nodeId });
-    return owner === undefined ? older : { ...older, nodeyard_installation: installation };
+    const isIn = group?.name?.startsWith(prefix) === true;
+    if (nodeId === undefined || (owner === undefined ? !isIn : owner !== this.#owner)) return {};
+    const pool = isIn ? group!.name!.slice(prefix.length) : "unknown";
+    const { nodeyard_installation: _, ...older } = machineMetadata({ ...this.#of, pool, nodeId });
+    return owner === undefined ? older : machineMetadata({ ...this.#of, pool, nodeId });
   }
 
   /** Whether something was made for a node, by Nodeyard or by Nodepool. */
@@ -74,47 +65,38 @@ export class Names {
     return `npfree-${this.#owner}-${nodeId}-${Math.floor(since / 1_000).toString(36)}`;
   }
 
-  /** Undefined: it is none of those. */
-  freeIn(name: string): { readonly nodeId: string; readonly since: number } | undefined {
+  /** The last node of such an address, and since when; undefined: it is none. */
+  freeIn({ name, ...one }: Named): { readonly tag: Tag | null; readonly since: number } | undefined {
     const [, owner, nodeId, since] = FREE.exec(name) ?? [];
-    if (nodeId === undefined || since === undefined || owner !== this.#owner) return undefined;
-    return { nodeId, since: Number.parseInt(since, 36) * 1_000 };
-  }
-
-  /** The tag of what stands alone, of a node whose name is known. */
-  tag(nodeId: string, { resource_group: group }: Pick<Named, "resource_group"> = {}): Tag | null {
-    return tagOf(
-      this.metadataOf({ id: "", name: this.of({ nodeId }), ...(group && { resource_group: group }) }),
-    );
+    if (since === undefined || owner !== this.#owner) return undefined;
+    const tag = tagOf(this.metadataOf({ ...one, name: `np${nodeId}-${owner}` }));
+    return { tag, since: Number.parseInt(since, 36) * 1_000 };
   }
 
   /** Of an image, and of its file in the bucket. Nodepool takes `npimage` with digits for leaks of its own. */
   image({ uploadId, buildId, image }: ImageTag): string {
-    const build = /^[0-9a-f]{32}$/.test(buildId)
-      ? BigInt(`0x${buildId}`).toString(36).padStart(BUILD_DIGITS, "0")
-      : buildId.toLowerCase();
-    return `npimage-${uploadId}-${build}-${this.#owner}-${imageKey(image)}`;
+    const isHex = /^[0-9a-f]{32}$/.test(buildId);
+    const build = isHex ? BigInt(`0x${buildId}`).toString(36).padStart(BUILD_DIGITS, "0") : buildId;
+    return `npimage-${uploadId}-${build}-${this.#owner}-${keyOf(image)}`;
   }
 
   /** The tag in the name of an image or of a file; null: it is no upload of this installation and provider. */
   imageTag(name: string): ImageTag | null {
-    const [, uploadId, build, owner, key] = IMAGE.exec(name.replace(/\..*$/, "")) ?? [];
+    const [, uploadId, build, owner, key] = IMAGE.exec(name) ?? [];
     if (uploadId === undefined || build === undefined || owner !== this.#owner) return null;
     const buildId = build.length === BUILD_DIGITS ? hexOf(build) : build;
-    const image = this.#images.get(key!) ?? `#${key}`;
-    return { installation: this.#installation, provider: this.#provider, image, buildId, uploadId };
+    return { ...this.#of, image: this.#images.get(key!) ?? `#${key}`, buildId, uploadId };
   }
 }
 
-function imageKey(image: string): string {
-  return UNKNOWN.exec(image)?.[1] ?? hash(image).slice(0, 6);
+/** A diskimage in a name. One that the file does not have any more is known by this alone. */
+function keyOf(image: string): string {
+  return image.startsWith("#")
+    ? image.slice(1)
+    : createHash("sha256").update(image).digest("hex").slice(0, 6);
 }
 
 function hexOf(base36: string): string {
   const number = [...base36].reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n);
   return number.toString(16).padStart(32, "0");
-}
-
-function hash(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }

@@ -3,19 +3,16 @@ import {
   callText,
   type HttpAnswer,
   keepSecret,
-  messageOf,
   NoAnswer,
-  noAnswer,
+  neededText,
+  type ReadFile,
   type Unsent,
-  type Wire,
 } from "@nodeyard/driver";
-import { faultOf } from "./errors.ts";
 
 /** Where credentials are read. */
 export interface Around {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The text of a file; undefined: there is none. */
-  readonly read: (path: string) => string | undefined;
+  readonly read: ReadFile;
 }
 
 /** A login: its token, and where it is good. */
@@ -41,83 +38,36 @@ const TOKEN_FILES = [
   "/var/run/secrets/tokens/sa-token",
   "/var/run/secrets/codeengine.cloud.ibm.com/compute-resource-token/token",
 ];
+const FORM = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
+const JSON_FORM = {
+  "content-type": "application/json",
+  accept: "application/json",
+  "metadata-flavor": "ibm",
+};
+
+type Ask = (request: Unsent) => Promise<HttpAnswer>;
 
 /**
- * Signs in by an API key, or as a trusted profile by the token of a compute resource or by the metadata service. Properties are those of IBM's SDKs, with the
- * prefix `VPC_`: of the file, else of the environment. All are read anew. Rejects with CloudConfigError or NoAnswer.
+ * Signs in by an API key, or as a trusted profile by the token of a compute resource or by the metadata service. Properties are those of IBM's
+ * SDKs, with the prefix `VPC_`: of the file, else of the environment. All are read anew. Rejects with CloudConfigError or NoAnswer.
  */
 export async function signIn(
-  {
-    file,
-    region,
-    around,
-    now,
-    send,
-  }: {
-    readonly file: string | null;
-    readonly region: string;
-    readonly around: Around;
-    /** Wall time, milliseconds. */
-    readonly now: () => number;
-    readonly send: Wire["send"];
-  },
-  signal: AbortSignal,
+  ask: Ask,
+  { file, region, around, now }: { file: string | null; region: string; around: Around; now: () => number },
 ): Promise<Login> {
   const of = propertiesOf(file ?? around.env.IBM_CREDENTIALS_FILE ?? null, around);
-  const key = of("VPC_APIKEY") ?? of("VPC_IAM_APIKEY");
-  const type = (of("VPC_AUTH_TYPE") ?? (key === null ? "container" : "iam")).toLowerCase();
-  const [profileId, profileName, profileCrn] = ["ID", "NAME", "CRN"].map((one) =>
-    of(`VPC_IAM_PROFILE_${one}`),
-  );
-  const iam = urlOf("VPC_AUTH_URL", of, "https://iam.cloud.ibm.com").replace(/\/identity\/token$/, "");
-  const ask = async (request: Unsent): Promise<Readonly<Record<string, unknown>>> =>
-    answered(request, () => send({ ...request, signal }));
-  const grant = (kind: string, words: Readonly<Record<string, string>>) =>
-    ask({
-      method: "POST",
-      url: `${iam}/identity/token`,
-      headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
-      body: new URLSearchParams({
-        grant_type: `urn:ibm:params:oauth:grant-type:${kind}`,
-        ...words,
-      }).toString(),
-    });
-  let answer: Readonly<Record<string, unknown>>;
-  if (type === "iam") {
-    if (key === null)
-      throw new CloudConfigError(`there is no API key; add VPC_APIKEY to ${file ?? "the environment"}`);
-    keepSecret(key, "configured");
-    answer = await grant("apikey", { apikey: key, response_type: "cloud_iam" });
-  } else if (type === "container") {
-    const token = tokenIn(of("VPC_CR_TOKEN_FILENAME"), around);
-    keepSecret(token);
-    answer = await grant("cr-token", {
-      cr_token: token,
-      ...(profileId && { profile_id: profileId }),
-      ...(profileName && { profile_name: profileName }),
-    });
-  } else if (type === "vpc") {
-    const root = urlOf("VPC_AUTH_URL", of, METADATA);
-    const call = (method: "PUT" | "POST", name: string, headers: Unsent["headers"], body: object) =>
-      ask({
-        method,
-        url: `${root}/instance_identity/v1/${name}?version=${METADATA_VERSION}`,
-        headers: { "content-type": "application/json", accept: "application/json", ...headers },
-        body: JSON.stringify(body),
-      });
-    const first = await call("PUT", "token", { "metadata-flavor": "ibm" }, { expires_in: IDENTITY_S });
-    const profile = profileCrn ? { crn: profileCrn } : profileId ? { id: profileId } : undefined;
-    const bearer = { authorization: `Bearer ${String(first.access_token)}` };
-    answer = await call("POST", "iam_token", bearer, profile ? { trusted_profile: profile } : {});
-  } else throw new CloudConfigError(`VPC_AUTH_TYPE is ${type}; write iam, container or vpc`);
-  const { access_token: text, expires_in: seconds } = answer;
-  if (typeof text !== "string" || !(Number(seconds) > 0))
-    throw new NoAnswer("the login gave no token of IBM Cloud");
+  const address = (key: string, usual: string): string => {
+    const url = of(key) ?? usual;
+    if (URL.parse(url)?.host) return url.replace(/\/+$/, "");
+    throw new CloudConfigError(`${key} is no address that begins with https://`);
+  };
+  const { access_token: text, expires_in: seconds } = await granted(ask, of, address, around.read);
+  if (typeof text !== "string" || !(Number(seconds) > 0)) throw new NoAnswer("the login gave no token");
   keepSecret(text);
   return {
     ...{ text, end: now() + Number(seconds) * 1_000, account: accountOf(text) },
-    vpc: urlOf("VPC_URL", of, `https://${region}.iaas.cloud.ibm.com/v1`),
-    groups: urlOf("RESOURCE_MANAGER_URL", of, "https://resource-controller.cloud.ibm.com"),
+    vpc: address("VPC_URL", `https://${region}.iaas.cloud.ibm.com/v1`),
+    groups: address("RESOURCE_MANAGER_URL", "https://resource-controller.cloud.ibm.com"),
   };
 }
 
@@ -127,73 +77,87 @@ export function isOfHost(url: string): boolean {
 }
 
 type Properties = (key: string) => string | null;
+type Json = Readonly<Record<string, unknown>>;
+
+async function granted(
+  ask: Ask,
+  of: Properties,
+  address: (key: string, usual: string) => string,
+  read: ReadFile,
+): Promise<Json> {
+  const key = of("VPC_APIKEY");
+  const type = of("VPC_AUTH_TYPE")?.toLowerCase() ?? (key === null ? "container" : "iam");
+  const [id, name, crn] = ["ID", "NAME", "CRN"].map((word) => of(`VPC_IAM_PROFILE_${word}`) ?? undefined);
+  if (type === "vpc") {
+    const root = address("VPC_AUTH_URL", METADATA);
+    const asked = async (method: "PUT" | "POST", what: string, headers: Unsent["headers"], body: object) => {
+      const url = `${root}/instance_identity/v1/${what}?version=${METADATA_VERSION}`;
+      return answered(ask, {
+        method,
+        url,
+        headers: { ...JSON_FORM, ...headers },
+        body: JSON.stringify(body),
+      });
+    };
+    const { access_token: identity } = await asked("PUT", "token", {}, { expires_in: IDENTITY_S });
+    keepSecret(String(identity));
+    const profile = [{ id }, { name }, { crn }].find((one) => Object.values(one)[0] !== undefined);
+    const body = profile === undefined ? {} : { trusted_profile: profile };
+    return asked("POST", "iam_token", { authorization: `Bearer ${identity}` }, body);
+  }
+  const form = new URLSearchParams({
+    grant_type: `urn:ibm:params:oauth:grant-type:${type === "iam" ? "apikey" : "cr-token"}`,
+  });
+  if (type === "iam") {
+    if (key === null) throw new CloudConfigError("there is no API key; add VPC_APIKEY");
+    keepSecret(key, "configured");
+    form.set("apikey", key);
+  } else if (type === "container") {
+    const token = tokenIn(of("VPC_CR_TOKEN_FILENAME"), read);
+    keepSecret(token);
+    form.set("cr_token", token);
+    if (id !== undefined) form.set("profile_id", id);
+    if (name !== undefined) form.set("profile_name", name);
+  } else throw new CloudConfigError(`VPC_AUTH_TYPE is ${type}; write iam, container or vpc`);
+  const iam = address("VPC_AUTH_URL", "https://iam.cloud.ibm.com").replace(/\/identity\/token$/, "");
+  return answered(ask, {
+    method: "POST",
+    url: `${iam}/identity/token`,
+    headers: FORM,
+    body: form.toString(),
+  });
+}
 
 /** A file has a property in each line, `NAME=VALUE`, and `#` before remarks. */
 function propertiesOf(path: string | null, { env, read }: Around): Properties {
-  const lines = path === null ? [] : textOf(path, read).split(/\r?\n/);
-  const file = new Map(
-    lines.flatMap((line) => {
-      const [, name, value] = /^\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
-      return name === undefined || value === undefined ? [] : [[name.toUpperCase(), value] as const];
-    }),
-  );
-  return (key) => (path === null ? env[key] : file.get(key)) || null;
+  if (path === null) return (key) => env[key] || null;
+  const lines = neededText(path, read).matchAll(/^[ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*(.*?)[ \t\r]*$/gm);
+  const file = new Map([...lines].map(([, name = "", value = ""]) => [name.toUpperCase(), value]));
+  return (key) => file.get(key) || null;
 }
 
-function urlOf(key: string, of: Properties, otherwise: string): string {
-  const url = of(key) ?? otherwise;
-  if (!/^https?:\/\/[^/\s]/.test(url))
-    throw new CloudConfigError(`${key} is no address that begins with https://`);
-  return url.replace(/\/+$/, "");
-}
-
-function tokenIn(path: string | null, { read }: Around): string {
-  if (path !== null) return textOf(path, read).trim();
-  const found = TOKEN_FILES.map((one) => read(one)).find((text) => text !== undefined);
-  if (found !== undefined) return found.trim();
+function tokenIn(path: string | null, read: ReadFile): string {
+  const found = path ?? TOKEN_FILES.find((one) => read(one) !== undefined);
+  if (found !== undefined) return neededText(found, read).trim();
   throw new CloudConfigError(
     "there is no credential of IBM Cloud: set VPC_APIKEY, or VPC_AUTH_TYPE and what it needs, in credentials-file or in the environment",
   );
 }
 
-function textOf(path: string, read: Around["read"]): string {
-  let text: string | undefined;
-  try {
-    text = read(path);
-  } catch (error) {
-    throw new CloudConfigError(`${path} cannot be read: ${messageOf(error)}`, { cause: error });
-  }
-  if (text === undefined) throw new CloudConfigError(`there is no file ${path}`);
-  return text;
-}
-
 /** The body of an answer. A refusal is a fault of the credentials; what else goes wrong may pass. */
-async function answered(
-  request: Unsent,
-  send: () => Promise<HttpAnswer>,
-): Promise<Readonly<Record<string, unknown>>> {
-  let answer: HttpAnswer;
-  try {
-    answer = await send();
-  } catch (error) {
-    throw noAnswer(callText(request), error);
-  }
-  const { status, text } = answer;
-  let body: Readonly<Record<string, unknown>> = {};
+async function answered(ask: Ask, request: Unsent): Promise<Json> {
+  const { status, text } = await ask(request);
+  let body: Json = {};
   try {
     body = JSON.parse(text) ?? {};
   } catch {
     // The status says enough.
   }
   if (status < 300) return body;
-  const { errorCode, errorMessage } = body;
-  const said =
-    typeof errorMessage === "string"
-      ? `${errorMessage} (${errorCode})`
-      : (faultOf(answer).text ?? String(status));
-  const message = `${callText(request)} was answered ${status}: ${said}`;
-  if ([400, 401, 403, 404].includes(status)) throw new CloudConfigError(`${message}; check the credentials`);
-  throw new NoAnswer(message);
+  const { errorMessage = "no reason is given", errorCode = status } = body;
+  const message = `${callText(request)} was answered ${status}: ${errorMessage} (${errorCode})`;
+  if (![400, 401, 403, 404].includes(status)) throw new NoAnswer(message);
+  throw new CloudConfigError(`${message}; check the credentials`);
 }
 
 /** Tokens are signed JSON; only who reads them as a server checks the signature. */

@@ -124,9 +124,8 @@ describe("ibmvpc, as config-validate judges it", () => {
   it.each([
     [{ label: "name: a, cloud-image: other, profile: bx2-2x8" }, "not in this provider's cloud-images"],
     [{ pool: "name: p, zone: us-south-1, subnet: s" }, "max-servers: is missing"],
-    [{ pool: "name: p, max-servers: 2, subnet: s" }, "zone: is missing"],
     [{ pool: "name: p, max-servers: 2, zone: us-south-1" }, "subnet: is missing"],
-    [{ pool: "name: p.q, max-servers: 2, zone: us-south-1, subnet: s" }, "name of a resource group"],
+    [{ pool: "name: p.q, max-servers: 2, zone: us-south-1, subnet: s" }, "no resource group can have"],
     [{ diskimages: "name: other, operating-system: o" }, "not among the top-level diskimages"],
     [{ provider: "vpc: v, region: us-south-1" }, "region: is"],
     [{ label: "name: a, profile: BX2, cloud-image: c" }, "profile: is"],
