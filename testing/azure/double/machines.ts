@@ -80,7 +80,10 @@ export function instanceView(world: World, vm: Stored): Json {
         level: "Info",
         displayStatus: `Provisioning ${String(vm.properties.provisioningState).toLowerCase()}`,
       };
-  return { statuses: [provisioning] };
+  const power = { code: "PowerState/running", level: "Info", displayStatus: "VM running" };
+  return {
+    statuses: [provisioning, ...(vm.properties.provisioningState === "Succeeded" ? [power] : [])],
+  };
 }
 
 /** Use of the quotas: by name, of the machines of the whole subscription in a location. */
@@ -237,7 +240,8 @@ function partsOf(world: World, group: string, vm: Stored, properties: Json): voi
           ...rest,
           ...{ provisioningState: "Succeeded", privateIPAddress: world.address(version, "private") },
           ...{ privateIPAllocationMethod: "Dynamic", privateIPAddressVersion: version },
-          ...(ip && { publicIPAddress: { id: ip.id } }),
+          // An interface made with its machine repeats some of its address, which Nodepool's driver reads.
+          ...(ip && { publicIPAddress: { name: ip.name, id: ip.id, type: ip.type, properties: said(ip) } }),
         },
       };
     });
@@ -278,6 +282,11 @@ function publicIp(world: World, group: string, vm: Stored, wanted: Json, configu
   ip.owner = vm;
   ip.goesWithOwner = deleteOption === "Delete";
   return ip;
+}
+
+function said({ properties }: Stored): Json {
+  const { publicIPAddressVersion, publicIPAllocationMethod } = properties;
+  return { publicIPAddressVersion, publicIPAllocationMethod };
 }
 
 /** Azure never shows passwords and custom data again. */
