@@ -252,12 +252,6 @@ export const ibmvpcConfig = driverConfig("ibmvpc", table, (provider, context): I
     diskimage: () => NO_IMAGE,
     cloudImage: ({ keys, ...sources }): ImageFacts => ({ keys, source: sourceOf(sources) }),
   });
-  const diskimages = provider.diskimages.flatMap(({ name, own: { operatingSystem: _, ...login } }) => {
-    const listed = images.diskimages.get(name);
-    // Connection settings come from the entry, except the user (docs/contract/config.md, "Images of a provider").
-    return listed ? [[name, { ...listed, connection: { ...listed.connection, ...login } }] as const] : [];
-  });
-  const lists = { ...images, diskimages: new Map(diskimages) };
   return {
     ...commonOf(provider),
     pools: compilePools(provider, (pool) => {
@@ -265,7 +259,7 @@ export const ibmvpcConfig = driverConfig("ibmvpc", table, (provider, context): I
       return {
         labels: compileLabels(pool, context, (label) => {
           const { at, name, profile, spot, userData } = label;
-          const { connection, image, own: facts } = labelImage(label, lists, context, NO_IMAGE);
+          const { connection, image, own: facts } = labelImage(label, images, context, NO_IMAGE);
           if (image === null)
             at.useless(undefined, `label ${name} has no image; add diskimage or cloud-image`);
           const hostKeyChecking = pool.hostKeyChecking ?? provider.hostKeyChecking ?? true;

@@ -7,6 +7,7 @@ import {
   sameImage,
   type UploadOrder,
 } from "@nodeyard/driver";
+import { removeObjects } from "./bucket.ts";
 import { writeSnapshot } from "./ebs-direct.ts";
 import { allImportTasks, importFile } from "./import.ts";
 import { listUploads, uploadedParts } from "./listing.ts";
@@ -29,6 +30,8 @@ export function awsImageStore(parts: ImageParts): ImageStore {
       for (const task of settings.bucket === null ? [] : await allImportTasks(aws, signal))
         if (task.status === "active" && task.tag !== null && sameImage(task.tag, tag))
           await aws.call("ec2.cancelImportTask", { ImportTaskId: task.id }, signal);
+      // By its key, also where S3 takes no tags of such names.
+      if (settings.bucket !== null) await removeObjects(aws, settings.bucket, tag, signal);
       const kinds = uploadedParts(parts, tag);
       for (const { type = "image", id, imageTag } of await listUploads(parts, tag, signal)) {
         if (!imageTag || !sameImage(imageTag, tag)) continue;

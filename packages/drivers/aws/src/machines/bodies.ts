@@ -47,16 +47,7 @@ export function runBody(order: CreateOrder, resolved: Resolved, token: string): 
     EbsOptimized: own.ebsOptimized,
     // What may be left over is tagged in the same call.
     TagSpecifications: tagSpecifications(["instance", "volume", "network-interface"], tags),
-    NetworkInterfaces: [
-      {
-        DeviceIndex: 0,
-        // With an interface in the request, EC2 refuses a subnet or groups beside it, so they are set here.
-        AssociatePublicIpAddress: pool.publicIpv4,
-        ...(pool.publicIpv6 && { Ipv6AddressCount: 1 }),
-        ...(pool.securityGroup !== null && { Groups: [pool.securityGroup] }),
-        ...present({ SubnetId: subnet }),
-      },
-    ],
+    NetworkInterfaces: [interfaceOf(pool, subnet)],
     ...(device !== undefined && { BlockDeviceMappings: [device] }),
     ...commonBody(own),
     ...(own.spot && { InstanceMarketOptions: SPOT }),
@@ -91,6 +82,16 @@ export function fleetBody(
       },
     ],
     TagSpecifications: tagSpecifications(["instance", "volume"], tags),
+  };
+}
+
+/** With an interface in the request, EC2 refuses a subnet or groups beside it, so they are set here. */
+export function interfaceOf({ publicIpv4, publicIpv6, securityGroup }: AwsPoolOwn, subnet: string | null) {
+  return {
+    ...{ DeviceIndex: 0, AssociatePublicIpAddress: publicIpv4 },
+    ...(publicIpv6 && { Ipv6AddressCount: 1 }),
+    ...(securityGroup !== null && { Groups: [securityGroup] }),
+    ...present({ SubnetId: subnet }),
   };
 }
 

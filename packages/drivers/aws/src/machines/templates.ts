@@ -5,7 +5,7 @@ import type { AwsAccount } from "../account.ts";
 import { unless } from "../client/index.ts";
 import type { AwsLabelOwn, AwsPoolOwn, AwsProviderConfig } from "../config.ts";
 import { metadataOf, tagSpecifications } from "../tags.ts";
-import { commonBody, volumeOptions } from "./bodies.ts";
+import { commonBody, interfaceOf, volumeOptions } from "./bodies.ts";
 
 /** Start of the names, as in Nodepool. */
 const PREFIX = "nodepool-launch-template-";
@@ -47,11 +47,9 @@ export function templateOf(
 const specifications = (tags: Metadata) => tagSpecifications(["launch-template"], tags);
 
 /** With public IPv4 only, the subnet's setting decides, as in Nodepool. Other settings need a network interface in the template. */
-function networkOf({ securityGroup, publicIpv4, publicIpv6 }: AwsPoolOwn): RequestLaunchTemplateData {
-  const groups = securityGroup === null ? undefined : [securityGroup];
-  if (publicIpv4 && !publicIpv6) return groups ? { SecurityGroupIds: groups } : {};
-  const address = { AssociatePublicIpAddress: publicIpv4, ...(publicIpv6 && { Ipv6AddressCount: 1 }) };
-  return { NetworkInterfaces: [{ DeviceIndex: 0, ...address, ...(groups && { Groups: groups }) }] };
+function networkOf(pool: AwsPoolOwn): RequestLaunchTemplateData {
+  if (!pool.publicIpv4 || pool.publicIpv6) return { NetworkInterfaces: [interfaceOf(pool, null)] };
+  return pool.securityGroup === null ? {} : { SecurityGroupIds: [pool.securityGroup] };
 }
 
 /** JSON exactly as Python's `json.dumps(value, sort_keys=True)` writes it: Nodepool hashes that text. */
