@@ -38,12 +38,12 @@ export type Raw = Readonly<Record<string, unknown>>;
 
 /** A list that goes into the pod unchanged. The validator refuses any other type (LIST), so a value that is no list is read as empty. */
 const list = (description: string, about: About = {}) =>
-  field(description, about, LIST, (at, key) =>
-    Array.isArray(at.raw[key]) ? (plain(at.raw[key]) as readonly unknown[]) : [],
+  field(description, about, LIST, (at, key): readonly unknown[] =>
+    Array.isArray(at.raw[key]) ? at.raw[key] : [],
   );
-/** A mapping that goes into the pod unchanged, with its floats as JSON numbers. */
+/** A mapping that goes into the pod unchanged. */
 const object = (description: string, about: About = {}) =>
-  mapping(description, about).map((raw) => plain(raw ?? {}) as Raw);
+  mapping(description, about).map((raw): Raw => raw ?? {});
 const LABELS = { keys: is.QUALIFIED, like: is.EMPTY_OR_LABEL_VALUE };
 
 /** Amounts of a container, in the file's units: cores, MiB, MB. Null: none is named. */
@@ -215,11 +215,3 @@ export function tableOf(kind: Kind) {
 /** A pool and a label as they are read. */
 export type PoolValues = Values<ReturnType<typeof tableOf>>["pools"][number];
 export type LabelValues = PoolValues["labels"][number];
-
-/** The file's values as JSON: floats become numbers, however they are written. */
-function plain(value: unknown): unknown {
-  if (value instanceof YamlFloat) return value.value;
-  if (Array.isArray(value)) return value.map(plain);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]));
-}
