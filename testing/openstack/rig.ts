@@ -114,7 +114,11 @@ export async function openstackRig(site: OpenstackSite, elsewhere: OpenstackSite
     openElsewhere: (installation) => opens(createOpenstackDriver(hostOf(elsewhere)), installation),
     loseTag: ({ id }) => user.put("compute", `/servers/${id}/metadata`, { metadata: {} }),
     drive: (work) => work,
-    settle: () => new Promise((resolve) => setTimeout(resolve, 1_500)),
+    async settle() {
+      // A leaked server is told to end, and nobody waits for it.
+      do await new Promise((resolve) => setTimeout(resolve, 1_500));
+      while (await isDeleting(user));
+    },
     fillQuota: () => quota(0),
     breakList: () =>
       site.faults({ api: [{ service: "nova", method: "GET", path: "/servers/detail$", status: 500 }] }),
@@ -152,6 +156,15 @@ export function imageFile(folder: string) {
     md5: digest("md5"),
     own: null,
   };
+}
+
+/** Whether nova is about to end a server of the project. */
+async function isDeleting(user: CloudUser): Promise<boolean> {
+  const { servers } = await user.get<{ servers: readonly Readonly<Record<string, unknown>>[] }>(
+    "compute",
+    "/servers/detail",
+  );
+  return servers.some((server) => server["OS-EXT-STS:task_state"] === "deleting");
 }
 
 /** Deletes all of the project: servers, floating IPs, volumes, images, and ports that belong to nothing; waits until the servers are gone. */

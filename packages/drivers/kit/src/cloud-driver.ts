@@ -5,7 +5,7 @@ import type { DriverConfig } from "./config/driver-config.ts";
 import type { Driver, DriverContext } from "./contract.ts";
 import { type Account, SharedAccounts } from "./limits/shared-accounts.ts";
 
-/** What a provider of a cloud is made of: an account, which it may share, and what the cloud says by it. */
+/** The plan of a provider: its account, which it may share, and the cloud as that account sees it. */
 export interface CloudPlan<A extends Account, T, Part> {
   /** As in `SharedAccounts.share`. */
   readonly key: string;

@@ -13,7 +13,7 @@ export interface SessionOptions<Token>
   readonly clock: Clock;
   readonly random: Random;
   readonly send: Wire["send"];
-  /** What is signed in to, for messages: "identity". */
+  /** Name of the far end of a sign-in, for messages: "identity". */
   readonly by: string;
   /** Signs in anew, without retries: the calls that wait for it have their own. `ask` rejects with NoAnswer. */
   readonly signIn: (ask: (request: Unsent) => Promise<HttpAnswer>) => Promise<Token>;

@@ -10,7 +10,7 @@ import { serversOf } from "./machines/servers.ts";
 /** The handles of a provider, which keeps no state of its own: all state is in the cloud. */
 export type Parts = ReturnType<typeof partsOf>;
 
-/** What a provider has besides its configuration. */
+/** The handles that a provider is opened with, besides its configuration. */
 export interface Handles {
   readonly session: Session;
   readonly cloud: Cloud;

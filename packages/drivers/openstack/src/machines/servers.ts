@@ -169,10 +169,10 @@ function departure({ api: { nova, servers }, clock }: ServerParts): Gone {
     }
   };
 
-  const gone: Gone = async (id, place, signal, ...seen) => {
+  const gone: Gone = async (id, place, signal, ...rest) => {
     const order = { asked: clock.monotonic(), isLast: false };
     for (;;) {
-      const now = await leaving(order, id, place, signal, ...seen);
+      const now = await leaving(order, id, place, signal, ...rest);
       if (now === "freed" || (now === "doubtful" && (await freed(id, signal)))) return;
       if (now === "doubtful") continue;
       if (now === "forgotten") {
@@ -187,7 +187,7 @@ function departure({ api: { nova, servers }, clock }: ServerParts): Gone {
 }
 
 /**
- * What has become of the deletion of a server that is still there; undefined: it is under way. "unheard": nova was asked, and does nothing.
+ * The state of a deletion whose server is still there; undefined: it is under way. "unheard": nova was asked, and does nothing.
  * "forgotten": nova has called it "deleting" for so long that its host was probably never notified. Throws for one that nova gave up.
  */
 function stalled(server: Server, { asked, isLast }: Deletion, now: number, place: string) {
