@@ -5,17 +5,24 @@ import { unless } from "./client/index.ts";
 import { hostAmounts, listedAmounts, volumeAmounts } from "./quota/amounts.ts";
 import { metadataOf } from "./tags.ts";
 
+/** Quotas that count for a provider: those of its labels. Codes begin with "L-"; for others `quota` has no limit. */
+const counted = (all: Resources, codes: ReadonlySet<string>) =>
+  Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith("L-") || codes.has(name)));
+
 /**
  * What stands beside instances. The call that makes a resource also tags it, so nothing of ours is ever untagged. The lists are those of the
  * whole account; resources without an installation, such as Nodepool's, get no tag.
  */
-export function besideInstances({ aws, hosts, release }: AwsAccount): Readonly<Record<string, CloudPart>> {
+export function besideInstances(
+  { aws, hosts, release }: AwsAccount,
+  codes: ReadonlySet<string>,
+): Readonly<Record<string, CloudPart>> {
   return {
     host: {
       list: async (signal) =>
         [...(await hosts.whole(signal))].map(([id, { HostProperties, Tags }]) => {
-          const { instances: _, ...resources } = hostAmounts(HostProperties?.InstanceType ?? "");
-          return { id, tag: tagOf(metadataOf(Tags)), resources };
+          const { instances: _, ...code } = hostAmounts(HostProperties?.InstanceType ?? "");
+          return { id, tag: tagOf(metadataOf(Tags)), resources: counted(code, codes) };
         }),
       delete: (id, signal) => abortable(release(id), signal).catch(unless(/^InvalidHost(I[Dd])?\.NotFound/)),
     },
@@ -30,7 +37,7 @@ export function besideInstances({ aws, hosts, release }: AwsAccount): Readonly<R
           const isFree = State === "available" || State === "error";
           const tag = isFree ? tagOf(metadataOf(Tags)) : null;
           const on = Attachments.map(({ InstanceId }) => InstanceId);
-          return [{ id, on, tag, resources: volumeAmounts(VolumeType, Size, Iops) }];
+          return [{ id, on, tag, resources: counted(volumeAmounts(VolumeType, Size, Iops), codes) }];
         });
       },
       delete: async (VolumeId, signal) => void (await aws.maybe("ec2.deleteVolume", { VolumeId }, signal)),
@@ -57,10 +64,15 @@ export function besideInstances({ aws, hosts, release }: AwsAccount): Readonly<R
  */
 export async function amountsOf(
   { lookups }: AwsAccount,
+  codes: ReadonlySet<string>,
   instances: readonly Instance[],
   signal: AbortSignal,
 ): Promise<(instance: Instance) => Resources> {
   const types = [...new Set(instances.map(({ InstanceType = "" }) => InstanceType))];
-  const infos = await Promise.all(types.map((type) => lookups.type(type, signal).catch(() => undefined)));
-  return (instance) => listedAmounts(instance, infos[types.indexOf(instance.InstanceType ?? "")]);
+  const infos = types.map((type) => lookups.type(type, signal).catch(() => undefined));
+  const found = await Promise.all(infos);
+  return (instance) => {
+    const info = found[types.indexOf(instance.InstanceType ?? "")];
+    return counted(listedAmounts(instance, info), codes);
+  };
 }

@@ -43,13 +43,13 @@ export function awsCloud(
   return {
     ...instanceWork(parts),
     parts: {
-      ...besideInstances(account),
+      ...besideInstances(account, codes),
       ...uploadedParts(uploads, { installation, provider: config.name }),
     },
     partsOf: ({ Placement }) => [Placement?.HostId],
     // It still runs for two minutes.
     isEnding: isInterrupted,
-    amounts: (listed, signal) => amountsOf(account, listed, signal),
+    amounts: (listed, signal) => amountsOf(account, codes, listed, signal),
     quota: (signal) => quotaOf(account, codes, config.name, log, signal),
     async need({ own }: LabelConfig<AwsLabelOwn>, signal) {
       const { instanceType: type } = own;
