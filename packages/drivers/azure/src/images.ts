@@ -72,15 +72,19 @@ export function imageStore(
     metadataOf: ({ tags = {} }) => tags,
     read: (name, signal) => arm.get(imageOf(name), signal),
     async find(tag, signal) {
+      // The name has the whole tag, so it says whose they are: tags may have been replaced.
       const name = nameOf(tag);
+      const tags = imageMetadata(tag);
       const made = await arm.get<AzureResource>(imageOf(name), signal);
-      if (made?.properties.provisioningState === "Succeeded") return [made];
+      if (made?.properties.provisioningState === "Succeeded") return [{ ...made, tags }];
       // An image that failed is made again of the disk, if that is there.
       const found = (await arm.get<AzureResource>(diskOf(name), signal)) ?? made;
-      return found === undefined ? [] : [found];
+      return found === undefined ? [] : [{ ...found, tags }];
     },
     stateOf({ id, properties: { provisioningState = "without a state" } }) {
       if (!/\/images\/[^/]+$/i.test(id)) return "open";
+      // It may be read from a place that has not heard of the operation's end.
+      if (/^(Creating|Updating)$/.test(provisioningState)) return "busy";
       return provisioningState === "Succeeded" ? "ready" : `is ${provisioningState}`;
     },
     async create(order, signal) {

@@ -368,4 +368,15 @@ test("29: an upload writes the pages with data only, goes on after a crash, and 
   rig.azure.set({ faults: [{ call: "PUT pages", status: 400, code: "Md5Mismatch" }] });
   expect(await kindOf(upload("0000000002"))).toMatch(/Md5Mismatch/);
   expect(rig.azure.world.all("images")).toHaveLength(1);
+  // A policy replaces its tags: it is waited for, and is still the one of this upload.
+  image.tags = { policy: "costs" };
+  image.properties.provisioningState = "Updating";
+  rig.clock.setTimer(60_000, () => {
+    image.properties.provisioningState = "Succeeded";
+  });
+  expect(await upload("0000000001")).toBe(name);
+  const removed = { ...tag, uploadId: "0000000001" };
+  await rig.drive(runSteps((context) => store.remove(removed, context), how));
+  await rig.clock.advance(10_000);
+  expect(rig.azure.world.all("images")).toEqual([]);
 });

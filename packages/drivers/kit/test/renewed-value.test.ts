@@ -1,6 +1,6 @@
 import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { RenewedValue } from "../src/index.ts";
+import { RenewedValue, renewedWire } from "../src/index.ts";
 
 function rig(end: () => number | null = () => null, more: { early?: number } = {}) {
   const clock = new VirtualClock();
@@ -74,4 +74,27 @@ test("a share of its life is left to what goes on with the value after a call", 
   await clock.advance(2_000);
   await value.get();
   expect(file.reads).toBe(2);
+});
+
+test.each([401, 403])("certificates are read again after an answer of %i", async (refused) => {
+  const clock = new VirtualClock();
+  const used: string[] = [];
+  let file = "old";
+  const wire = renewedWire({
+    clock,
+    read: () => file,
+    connect: (certificate) => ({
+      async send() {
+        used.push(certificate);
+        return { status: certificate === "old" ? refused : 200, headers: {}, text: "" };
+      },
+      close: async () => {},
+    }),
+  });
+  const call = () =>
+    wire.send({ method: "GET", url: "https://cloud", headers: {}, signal: new AbortController().signal });
+  await call();
+  file = "new";
+  expect((await call()).status).toBe(200);
+  expect(used).toEqual(["old", "new"]);
 });

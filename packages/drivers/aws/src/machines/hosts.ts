@@ -23,7 +23,8 @@ export function hostsOf(account: AwsAccount, clock: Clock, closed: AbortSignal):
     idIn: (externalId) => idsOf(externalId).host,
     metadataOf: ({ Tags }) => metadataOf(Tags),
     isUp: ({ State }) => State === "available",
-    hasFailed: ({ State }) => State === "permanent-failure",
+    // A host that was released is listed for a while.
+    hasFailed: ({ State = "" }) => /permanent-failure|^released/.test(State),
     failure: ({ HostId, State }, place) =>
       new DriverError("transient", `${place}: host ${HostId} went to ${State}`),
     isLeaving: () => false,

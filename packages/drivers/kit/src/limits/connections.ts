@@ -36,7 +36,7 @@ export function isCertificateError(error: unknown): boolean {
 const LOAD_MS = 60_000;
 
 /**
- * A client whose certificates are read again each minute, and when one could not be verified: files are replaced in place. Opening it reads
+ * A client whose certificates are read again each minute, and when one could not be verified or a call was refused: files are replaced in place. Opening it reads
  * nothing. Rejects with the errors of `read`, too.
  */
 export function renewedWire<Settings>({
@@ -60,7 +60,10 @@ export function renewedWire<Settings>({
   return {
     async send(request) {
       try {
-        return await connections.of(await certificates.get()).send(request);
+        const answer = await connections.of(await certificates.get()).send(request);
+        // A server that is told of its clients after the handshake refuses a former certificate so.
+        if (answer.status === 401 || answer.status === 403) certificates.refused();
+        return answer;
       } catch (error) {
         if (isCertificateError(error)) certificates.refused();
         throw error;
