@@ -1,8 +1,9 @@
-import { ApiError, machineSteps } from "@nodeyard/driver";
+import { ApiError, type CreateOrder, machineSteps, type Step } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { type Call, type Connection, type KubeObject, ObjectWatch } from "../src/client/index.ts";
 import type { Cluster } from "../src/cluster.ts";
+import { markOf } from "../src/nodes/about.ts";
 import { objectsIn } from "../src/nodes/machines.ts";
 
 const TAG = { installation: "i", provider: "kube", pool: "main", nodeId: "0000000001" };
@@ -207,4 +208,90 @@ describe("a deletion", () => {
     expect(String(await removed(bare, "main-0000000001"))).toContain("does not carry our metadata");
     expect(bare.objects.size).toBe(1);
   });
+});
+
+describe("a claim", () => {
+  const FIRST = "main-0000000001";
+  const order = { tag: TAG, label: { name: "small" }, attempt: 1 } as unknown as CreateOrder;
+
+  /** The steps of a node's namespace, whose server refuses names that are taken; `fails` are names that it refuses for another reason. */
+  function steps(there: ReturnType<typeof server>, fails: readonly string[] = []) {
+    const { clock, connection, objects, watch } = there;
+    const collection = {
+      ...({ path: "/api/things", namespace: "", what: "namespace", isProject: false } as const),
+      watch: async (own: AbortSignal) => watch.synced(own),
+      nameOf: () => FIRST,
+      async make(_: unknown, name: string) {
+        if (fails.includes(name)) throw new ApiError(name, { status: 403, text: "{}" });
+        if (objects.has(name))
+          throw new ApiError(name, { status: 409, text: "{}" }, { codes: ["AlreadyExists"] });
+        const made = object(name, 200, { uid: `new-${name}` });
+        objects.set(name, made);
+        return made;
+      },
+    };
+    const site = { cluster: { connection } as Cluster, clock, installation: TAG.installation };
+    const describe = async () => ({ externalId: "", interfaceIp: null });
+    return machineSteps(
+      { name: TAG.provider, launchTimeoutMs: 1_000 },
+      { ...objectsIn(site, collection, signal), describe },
+    );
+  }
+
+  /** Runs steps in virtual time. What they save, or their error. */
+  async function ran(there: ReturnType<typeof server>, all: AsyncGenerator<Step, unknown, void>) {
+    const saved: unknown[] = [];
+    let ended: unknown;
+    const run = async () => {
+      for await (const { save } of all) if (save !== undefined) saved.push(save.externalId);
+      return saved;
+    };
+    void run().then(
+      (value) => {
+        ended = value;
+      },
+      (error: unknown) => {
+        ended = { error, saved };
+      },
+    );
+    for (let at = 0; ended === undefined && at < 120_000; at += 100) await there.clock.advance(100);
+    there.watch.close();
+    return ended;
+  }
+
+  test("of a name that another Nodepool has leaves it in no record, whatever becomes of the second name", async () => {
+    const { nodeyard_installation: _, ...labels } = LABELS;
+    const there = server([object(FIRST, 90, { labels })]);
+    await there.clock.advance(10);
+    const { create } = steps(there, [markedName()]);
+    expect(await ran(there, create(order, { signal, externalId: null }))).toMatchObject({ saved: [] });
+    const again = server([object(FIRST, 90, { labels })]);
+    await again.clock.advance(10);
+    await ran(again, steps(again).remove(TAG, { signal, externalId: null }));
+    expect(again.objects.has(FIRST)).toBe(true);
+  });
+
+  test("waits for an own object that ends, and takes the same name again", async () => {
+    const ending = object(FIRST, 90, { deletionTimestamp: "2026-01-01T00:00:00Z" });
+    const there = server();
+    await there.clock.advance(10);
+    there.objects.set(FIRST, ending);
+    const run = ran(there, steps(there).create(order, { signal, externalId: null }));
+    await there.clock.advance(1_000);
+    there.objects.delete(FIRST);
+    expect(await run).toEqual([FIRST]);
+  });
+
+  test("that took both names is removed whole", async () => {
+    const there = server([object(FIRST, 90), object(markedName(), 91)]);
+    await there.clock.advance(10);
+    await ran(there, steps(there).remove(TAG, { signal, externalId: null }));
+    expect([...there.objects.keys()]).toEqual([]);
+    expect(there.watch.get(markedName())).toBeUndefined();
+    expect(there.calls.filter((call) => call === "delete").length).toBeGreaterThan(2);
+  });
+
+  function markedName() {
+    return `${FIRST}-${markOf(TAG)}`;
+  }
 });

@@ -3,11 +3,13 @@ import {
   type CreateOrder,
   DriverError,
   deadline,
+  GONE_MS,
   NodeMachines,
   type Snapshot,
-  type Steps,
   sameNode,
+  tagOf,
   unlessRefused,
+  wasRefused,
 } from "@nodeyard/driver";
 import { type KubeObject, listAll, type ObjectWatch } from "../client/index.ts";
 import { SUBDOMAIN } from "../grammar.ts";
@@ -52,7 +54,7 @@ export function objectsIn<T extends KubeObject>(
   { cluster: { connection }, clock, installation }: Pick<Site, "cluster" | "clock" | "installation">,
   { path, namespace, what, isProject, watch, nameOf, make }: Collection<T>,
   closed: AbortSignal,
-): Pick<Cloud<T>, "machines" | "before" | "make" | "stored"> {
+): Pick<Cloud<T>, "machines" | "make" | "makeMs" | "stored" | "last"> {
   const prefix = namespace === "" ? "" : `${namespace}-`;
 
   /** Reads an object, and tells the watch. Undefined: there is none, or another one has its name. */
@@ -112,7 +114,7 @@ export function objectsIn<T extends KubeObject>(
   const byId = (objects: Iterable<T>) => new Map([...objects].map((one) => [idOf(one), one]));
   const stored = (id: string) => `${prefix}${partsOf(id).name}`;
   const machines = new NodeMachines<T>({
-    ...{ clock, closed, what, read, metadataOf, idOf, createMs: CALL_MS },
+    ...{ clock, closed, what, read, metadataOf, idOf, createMs: GONE_MS },
     watch: {
       wait,
       async all(signal, now) {
@@ -137,27 +139,54 @@ export function objectsIn<T extends KubeObject>(
     delete: remove,
   });
 
+  /**
+   * Creates the order's object, or finds that an earlier attempt did; undefined: the name is another owner's. One of this node that ends is
+   * waited for. Creating first saves a call, and leaves the decision between two launchers to the server.
+   */
+  async function claim(order: CreateOrder, name: string, signal: AbortSignal): Promise<string | undefined> {
+    const known = await watch(signal);
+    for (;;) {
+      const made = await unlessRefused(make(order, name, signal), "AlreadyExists");
+      // The answer to a ProjectRequest has no version.
+      if (made?.metadata.resourceVersion) known.note(made);
+      if (made !== undefined) return idOf(made);
+      const there = await connection.get<T>({ path: `${path}/${name}`, signal }).catch((error: unknown) => {
+        if (wasRefused(error, 404)) return undefined;
+        if (isProject && wasRefused(error, 403)) return null;
+        throw error;
+      });
+      // Deleted between the two calls: the name is free.
+      if (there === undefined) continue;
+      if (there === null || !sameNode(aboutOf(there).tag, order.tag)) return undefined;
+      known.note(there);
+      if (!hasEnded(there)) return idOf(there);
+      await remove(idOf(there), signal);
+      await machines.gone(idOf(there), order.tag.provider, signal);
+    }
+  }
+
   return {
     machines,
     stored,
-    /** What an interrupted launch may have made is then looked for by its name, too. */
-    async *before(order, found, saving): Steps<undefined> {
-      if (found === undefined) yield { step: "name", deadlineMs: CALL_MS, ...saving(stored(nameOf(order))) };
-    },
-    /** Creating first and reading only on a conflict saves a call, and leaves the decision between two launchers to the server. */
+    makeMs: GONE_MS,
     make: async (order) => async (signal) => {
-      const known = await watch(signal);
+      // The record gets the name only when it is this node's: by another's, a removal would look at what is not its own.
       const names = [nameOf(order), `${nameOf(order)}-${markOf(order.tag)}`];
       for (const name of names) {
-        const made = await unlessRefused(make(order, name, signal), "AlreadyExists");
-        // The answer to a ProjectRequest has no version.
-        if (made?.metadata.resourceVersion) known.note(made);
-        if (made !== undefined) return idOf(made);
-        const there = await read(name, signal);
-        if (there !== undefined && sameNode(aboutOf(there).tag, order.tag)) return idOf(there);
+        const id = await claim(order, name, signal);
+        if (id !== undefined) return id;
       }
       // Fatal: another attempt would find the same owners.
       throw new DriverError("fatal", `others have ${what}s ${names.join(" and ")}`);
+    },
+    /** A launcher whose watch was behind may have taken both names. */
+    async *last(tag, { signal }) {
+      for (const one of [...(await watch(signal)).values()]) {
+        if (!sameNode(tagOf(metadataOf(one)), tag)) continue;
+        yield { step: "gone", deadlineMs: GONE_MS };
+        await remove(idOf(one), signal);
+        await machines.gone(idOf(one), tag.provider, signal);
+      }
     },
   };
 }
