@@ -173,7 +173,9 @@ export class IbmCloud {
     );
     if (value !== undefined)
       this.violations.push(...MODELS.answer(call, value).map((one) => `answer of ${call}: ${one}`));
-    return value === undefined ? { status, headers: {}, text: "" } : json(status, value);
+    if (value === undefined) return { status, headers: {}, text: "" };
+    const isOld = (url.searchParams.get("version") ?? "") < "2022-03-29";
+    return json(status, isOld ? inOldVersion(value) : value);
   }
 
   /** Resource groups, and instances of services, of which there is the object storage. */
@@ -247,11 +249,11 @@ export class IbmCloud {
     const payload = {
       account: { valid: true, bss: this.account },
       exp: Math.floor(this.#clock.now() / 1_000) + LIFE_S,
-      iat: 0,
+      iat: Math.floor(this.#clock.now() / 1_000),
       jti: this.#tokens.size,
     };
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-    const token = `${part({ alg: "RS256" })}.${part(payload)}.signature-of-the-double`;
+    const token = `${part({ alg: "RS256" })}.${part(payload)}.${part({ by: "the double" })}`;
     this.#tokens.set(token, this.#clock.now() + LIFE_S * 1_000);
     if (isMetadata)
       return json(200, {
@@ -331,6 +333,19 @@ function changed(answer: Answer, fault: IbmFault | undefined): Answer {
   return {
     ...answer,
     text: JSON.stringify({ ...body, next: { href: "https://elsewhere.example/v1/instances?start=1" } }),
+  };
+}
+
+/** Before 2022-03-29 a network interface had its address itself (VPC's change log), and images named their owner. */
+function inOldVersion(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inOldVersion);
+  if (typeof value !== "object" || value === null) return value;
+  const all = Object.entries(value).map(([key, one]) => [key, inOldVersion(one)]);
+  const { primary_ip: ip, visibility } = value as { primary_ip?: { address: string }; visibility?: string };
+  return {
+    ...Object.fromEntries(all),
+    ...(ip && { primary_ipv4_address: ip.address }),
+    ...(visibility && { owner_type: visibility === "private" ? "user" : "provider" }),
   };
 }
 
