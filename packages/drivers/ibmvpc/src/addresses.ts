@@ -6,7 +6,9 @@ import {
   DriverError,
   machineName,
   SharedValue,
+  type StepContext,
   type Steps,
+  sameNode,
   type Tag,
   tagOf,
 } from "@nodeyard/driver";
@@ -109,9 +111,12 @@ export class Addresses {
   }
 
   /** Steps that let further nodes have a node's address. Its machine is deleted next, which detaches it. */
-  async *freed(tag: Tag, signal: AbortSignal): Steps<void> {
+  async *freed(tag: Tag, { externalId, signal }: StepContext): Steps<void> {
     if (!this.#parts.config.pools.some(({ own }) => own.publicIpv4)) return;
-    const own = this.#own(await this.#listed.get(signal), tag) ?? this.#made.get(machineName(tag));
+    const all = await this.#listed.get(signal);
+    // A record of Nodepool's has the name of both.
+    const older = all.find(({ name }) => name === externalId);
+    const own = this.#own(all, tag) ?? this.#made.get(machineName(tag)) ?? older;
     if (own === undefined) return;
     yield { step: "address", deadlineMs: CALL_MS };
     await this.#free(own, tag, signal);
@@ -160,7 +165,7 @@ export class Addresses {
   }
 
   #own(all: readonly FloatingIp[], tag: Tag): FloatingIp | undefined {
-    return all.find((one) => this.#parts.names.isOf(one, tag));
+    return all.find((one) => sameNode(tagOf(this.#parts.names.metadataOf(one)), tag));
   }
 
   /** The node's address, if it can be attached to a machine in the zone. One that cannot goes back to the free ones. */

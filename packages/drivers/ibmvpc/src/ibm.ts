@@ -46,6 +46,7 @@ export class Ibm extends Session<Login> {
   readonly #objects: HttpCalls<Login>;
   /** The account of the token; null: it does not name it. Undefined: nobody signed in yet. */
   account: string | null | undefined;
+  #vpc: string | undefined;
 
   constructor({ clock, random, wire, observe, ...who }: IbmOptions) {
     super({
@@ -102,7 +103,7 @@ export class Ibm extends Session<Login> {
 
   /** All items of a list. Of the address of a next page only its start counts: the token goes nowhere else. */
   async list<T>(key: string, signal: AbortSignal, query: Query = {}): Promise<readonly T[]> {
-    type Page = { readonly [key: string]: unknown; readonly next?: { readonly href?: string } };
+    type Page = { readonly [key: string]: unknown; readonly next?: { readonly href?: string } | null };
     const pages = await allPages(
       `GET /${key}`,
       async (start) => {
@@ -112,8 +113,13 @@ export class Ibm extends Session<Login> {
         if (!Array.isArray(page[key])) throw new OddAnswer(`GET /${key} was answered without a list`);
         return page;
       },
-      ({ next }) =>
-        next === undefined ? undefined : (URL.parse(next.href ?? "")?.searchParams.get("start") ?? ""),
+      ({ next }) => {
+        if (next == null) return undefined;
+        // A gateway may have written its own address, or none, before it.
+        const more = URL.parse(next.href ?? "", "https://vpc")?.searchParams.get("start");
+        if (more) return more;
+        throw new OddAnswer(`GET /${key} says that more follows, and not from where`);
+      },
     );
     return pages.flatMap((page) => page[key] as readonly T[]);
   }
@@ -138,9 +144,14 @@ export class Ibm extends Session<Login> {
     return this.#objects.call(call, ({ text, headers }) => ({ text, mark: headers.etag ?? "" }));
   }
 
-  /** Lists of another account would lack the machines that are there, as if somebody had deleted them. */
+  /** Lists of another account or region would lack the machines that are there, as if somebody had deleted them. */
   #sameAccount(login: Login): Login {
     this.account ??= login.account;
+    this.#vpc ??= login.vpc;
+    if (login.vpc !== this.#vpc)
+      throw new CloudConfigError(
+        `the credentials name ${login.vpc} now, and the provider is at ${this.#vpc}; give it another name, or change them back`,
+      );
     if (login.account === this.account) return login;
     throw new CloudConfigError(
       `the credentials are for account ${login.account} now, and the provider for ${this.account}; give it another name, or change them back`,

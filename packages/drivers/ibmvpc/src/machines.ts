@@ -1,6 +1,7 @@
 import {
   type Clock,
   type CreateOrder,
+  DriverError,
   type LabelConfig,
   type ListWatch,
   type MachineWork,
@@ -15,6 +16,11 @@ import { failureOf, hasCode, IN_USE, NOT_YET, ofOrder, type Reason } from "./err
 import type { Ibm } from "./ibm.ts";
 import type { Lookups } from "./lookups.ts";
 import type { Named, Names } from "./names.ts";
+
+/** A volume, and the machines that it is attached to. */
+interface BootVolume extends Named {
+  readonly volume_attachments?: readonly unknown[];
+}
 
 /** A machine, as far as the driver reads it. */
 export interface Instance extends Named {
@@ -63,9 +69,13 @@ export function machineWork(parts: Parts): MachineWork<Instance, undefined> {
         try {
           return (await ibm.call<Instance>("POST", "/instances", until, { body })).id;
         } catch (error) {
+          if (!hasCode(error, IN_USE)) throw ofOrder(error);
+          // The volume of an attempt before has the name, too, while it is being deleted.
+          const volume = await ibm.named<BootVolume>("volumes", body.name, until);
+          if (volume?.volume_attachments?.length === 0)
+            throw new DriverError("transient", `volume ${body.name} of an earlier machine is still there`);
           // The node's own machine, by an earlier call whose answer was lost.
-          if (hasCode(error, IN_USE)) return undefined;
-          throw ofOrder(error);
+          return undefined;
         }
       };
     },
@@ -79,7 +89,7 @@ export function machineWork(parts: Parts): MachineWork<Instance, undefined> {
         resources: amountsOf(instance),
       };
     },
-    first: (tag, _, { signal }) => addresses.freed(tag, signal),
+    first: (tag, _, context) => addresses.freed(tag, context),
   };
 }
 

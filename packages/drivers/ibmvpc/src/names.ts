@@ -1,11 +1,9 @@
 import { createHash } from "node:crypto";
 import {
   type ImageTag,
-  isOlder,
   type Metadata,
   machineMetadata,
   machineName,
-  sameNode,
   type Tag,
   tagOf,
 } from "@nodeyard/driver";
@@ -52,12 +50,6 @@ export class Names {
     const pool = isIn ? group!.name!.slice(prefix.length) : "unknown";
     const { nodeyard_installation: _, ...older } = machineMetadata({ ...this.#of, pool, nodeId });
     return owner === undefined ? older : machineMetadata({ ...this.#of, pool, nodeId });
-  }
-
-  /** Whether something was made for a node, by Nodeyard or by Nodepool. */
-  isOf(one: Named, tag: Tag): boolean {
-    const metadata = this.metadataOf(one);
-    return sameNode(tagOf(metadata), tag) || isOlder(metadata, tag);
   }
 
   /** The name of an address that no node has, since a time (wall time, milliseconds). */

@@ -260,6 +260,19 @@ describe("addresses", () => {
     expect(free!.name).toMatch(/^npfree-/);
   });
 
+  it("of a node of another Nodepool's, which has the same id, stay its own", async () => {
+    const { provider, cloud } = await site({}, config);
+    const order = rig.order(config, NODE);
+    await rig.create(provider, order);
+    const [theirs] = cloud.vpc.floatingIps.values();
+    for (const one of [...cloud.vpc.instances.values(), ...cloud.vpc.volumes.values(), theirs!])
+      one.name = "np0000000042";
+    await rig.clock.advance(5_000);
+    await rig.create(await rig.open(config), order);
+    expect(cloud.vpc.floatingIps.size).toBe(2);
+    expect(theirs!.name).toBe("np0000000042");
+  });
+
   it("that another launcher took at the same moment are not taken from it", async () => {
     const { provider, cloud } = await site({ startMs: 5_000 }, config);
     const order = rig.order(config, NODE);
@@ -328,6 +341,8 @@ test("a disk that outlived its machine is a leak with its node's tag", async () 
   const { externalId } = await rig.create(provider, order);
   for (const one of cloud.vpc.instances.values()) Object.assign(one, { keeps: true });
   await rig.remove(provider, order, externalId);
+  // The next attempt has the same names: it fails at once, and waits for no machine that nobody makes.
+  expect(await kindOf(rig.create(provider, order))).toMatch(/^transient: volume .* is still there/);
   const [disk] = await listed(provider);
   expect(disk).toMatchObject({ type: "volume", tag: { ...order.tag, pool: "main" } });
   await rig.drive(provider.removeResource(disk!, SIGNAL));
@@ -394,6 +409,10 @@ describe("a login", () => {
     Object.assign(rig.env, { VPC_APIKEY: API_KEY });
     const provider = await rig.open(compile({ small: {} }, { provider: { "credentials-file": undefined } }));
     expect(provider.place?.()).toMatchObject({ region: "us-south", account: expect.any(String) });
+    rig.env.VPC_URL = "https://eu-de.iaas.cloud.ibm.com/v1";
+    await rig.clock.advance(3_600_000);
+    expect(await kindOf(rig.drive(provider.list(SIGNAL)))).toMatch(/^access: .*name https:..eu-de.* now/);
+    delete rig.env.VPC_URL;
     rig.cloud.account = "another";
     await rig.clock.advance(3_600_000);
     expect(await kindOf(rig.drive(provider.list(SIGNAL)))).toMatch(/^access: .*are for account another now/);
