@@ -325,15 +325,13 @@ function callOf(method: string, { pathname, searchParams }: URL, bucket: string)
 }
 
 function changed(answer: Answer, fault: IbmFault | undefined): Answer {
-  if (fault?.how !== "empty" && fault?.how !== "loop") return answer;
+  if (fault?.how !== "empty" && fault?.how !== "loop" && fault?.how !== "nowhere") return answer;
   const body = JSON.parse(answer.text) as Json;
   const [list] = Object.entries(body).find(([, value]) => Array.isArray(value)) ?? [];
   const { next: _, ...rest } = body;
   if (fault.how === "empty") return { ...answer, text: JSON.stringify({ ...rest, [list!]: [] }) };
-  return {
-    ...answer,
-    text: JSON.stringify({ ...body, next: { href: "https://elsewhere.example/v1/instances?start=1" } }),
-  };
+  const href = fault.how === "loop" ? "https://elsewhere.example/v1/instances?start=1" : "/v1/instances";
+  return { ...answer, text: JSON.stringify({ ...body, next: { href } }) };
 }
 
 /** Before 2022-03-29 a network interface had its address itself (VPC's change log), and images named their owner. */

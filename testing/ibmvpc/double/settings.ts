@@ -36,9 +36,10 @@ export interface IbmFault {
   readonly after?: number;
   /**
    * refuse: an error, and nothing happened; drop: the connection ends and nothing happened; drop-answer: it happened; silence: no answer comes,
-   * and nothing happened; empty: a list has nothing; loop: a page names itself as the next one, at another host; page: a proxy answers.
+   * and nothing happened; empty: a list has nothing; loop: a page names itself as the next one, at another host; nowhere: one says that more
+   * follows, and not from where; page: a proxy answers.
    */
-  readonly how: "refuse" | "drop" | "drop-answer" | "silence" | "empty" | "loop" | "page";
+  readonly how: "refuse" | "drop" | "drop-answer" | "silence" | "empty" | "loop" | "nowhere" | "page";
   /** Of the answer. Default 503; of a proxy 404. */
   readonly status?: number;
   readonly code?: string;

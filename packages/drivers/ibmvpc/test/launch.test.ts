@@ -197,6 +197,10 @@ describe("errors of IBM", () => {
     cloud.set({ faults: [{ call: "GET instances", how: "loop", times: 99 }] });
     expect(await kindOf(listed(provider))).toMatch(/^transient: .*GET .instances: a page repeats/);
     expect(new Set(cloud.calls.map(({ host }) => host))).not.toContain("elsewhere.example");
+    // Nor is a page the last one that does not say where the next one is.
+    cloud.set({ faults: [{ call: "GET instances", how: "nowhere", times: 99 }] });
+    await rig.clock.advance(60_000);
+    expect(await kindOf(listed(provider))).toMatch(/^transient: .*not from where/);
   });
 
   it("too many calls, and answers that are lost, make no second machine and no second address", async () => {
