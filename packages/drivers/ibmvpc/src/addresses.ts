@@ -43,12 +43,12 @@ const pathOf = (id: string) => `/floating_ips/${encodeURIComponent(id)}`;
 const isPublic = ({ pool }: CreateOrder) => (pool.own as IbmPoolOwn).publicIpv4;
 
 /**
- * Floating IPs of nodes. IBM takes the price of a month for each, however long it is there, so that those of nodes that are gone wait for
- * further ones; their names say so, and since when.
+ * Floating IPs of nodes. IBM charges a month for each, however long it is kept, so the address of a node that is gone waits for a further
+ * node; its name says that it is free, and since when.
  *
- * Nothing at IBM is taken by one caller alone: of two launchers that rename a free address at once, the later one has it. Therefore a
- * free one is taken before its machine is made, and attached after that is up, when its name still says so and nothing has it. The loser
- * makes another one.
+ * IBM has no way to take an address for one caller alone: of two launchers that rename a free one at the same time, the later one has it. So a
+ * free address is renamed before its machine is made, and attached when the machine is up, if it still has that name and no target. The
+ * launcher that lost it makes another one.
  */
 export class Addresses {
   readonly #parts: { ibm: Ibm; clock: Clock; names: Names; lookups: Lookups; config: IbmProviderConfig };
@@ -123,8 +123,8 @@ export class Addresses {
   }
 
   /**
-   * Those of nodes that are gone become free. Of the free ones, which are nobody's and nothing of the quota, the one that is idle for the
-   * longest time is deleted: a sweep that has to delete many at once would rather doubt what it sees.
+   * Addresses of nodes that are gone become free. A free address belongs to no node and counts for no quota; each listing offers the one that
+   * has been free for the longest time for deletion, and no more: a sweep that finds many leaks at once stops and doubts its lists.
    */
   get part(): CloudPart {
     const { ibm } = this.#parts;

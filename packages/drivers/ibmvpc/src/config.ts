@@ -159,7 +159,7 @@ const table = {
       cores: integer("Cores at once.", LIMIT),
       ram: integer("Memory at once.", { ...LIMIT, unit: "MiB" }),
     }),
-    "What the account allows, which nobody can ask for.",
+    "Limits of the account, which IBM's API does not tell.",
   ).differs("counts memory in MiB; Nodepool compares it with GiB."),
   "image-format": oneOf("Format of uploads.", ["qcow2", "vhd"], { default: "qcow2" })
     .accepted(DOCUMENTED)

@@ -17,9 +17,9 @@ import type { Ibm } from "./ibm.ts";
 import type { Lookups } from "./lookups.ts";
 import type { Named, Names } from "./names.ts";
 
-/** A volume, and the machines that it is attached to. */
-interface BootVolume extends Named {
-  readonly volume_attachments?: readonly unknown[];
+/** A boot volume, and the machines that it is attached to. */
+export interface Volume extends Named {
+  readonly volume_attachments?: readonly { readonly instance?: { readonly id?: string } }[];
 }
 
 /** A machine, as far as the driver reads it. */
@@ -71,7 +71,7 @@ export function machineWork(parts: Parts): MachineWork<Instance, undefined> {
         } catch (error) {
           if (!hasCode(error, IN_USE)) throw ofOrder(error);
           // The volume of an attempt before has the name, too, while it is being deleted.
-          const volume = await ibm.named<BootVolume>("volumes", body.name, until);
+          const volume = await ibm.named<Volume>("volumes", body.name, until);
           if (volume?.volume_attachments?.length === 0)
             throw new DriverError("transient", `volume ${body.name} of an earlier machine is still there`);
           // The node's own machine, by an earlier call whose answer was lost.

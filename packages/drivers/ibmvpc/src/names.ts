@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import {
+  hashOf,
   type ImageTag,
   type Metadata,
   machineMetadata,
@@ -83,9 +83,7 @@ export class Names {
 
 /** A diskimage in a name. One that the file does not have any more is known by this alone. */
 function keyOf(image: string): string {
-  return image.startsWith("#")
-    ? image.slice(1)
-    : createHash("sha256").update(image).digest("hex").slice(0, 6);
+  return image.startsWith("#") ? image.slice(1) : hashOf(image).slice(0, 6);
 }
 
 function hexOf(base36: string): string {

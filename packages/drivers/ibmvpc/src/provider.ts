@@ -14,8 +14,8 @@ import type { IbmLabelOwn, IbmPoolOwn, IbmProviderConfig } from "./config.ts";
 import type { Ibm } from "./ibm.ts";
 import { imagesOf } from "./images.ts";
 import { Lookups } from "./lookups.ts";
-import { amountsOf, type Instance, machineWork } from "./machines.ts";
-import { type Named, Names } from "./names.ts";
+import { amountsOf, type Instance, machineWork, type Volume } from "./machines.ts";
+import { Names } from "./names.ts";
 
 /** Lists show a new machine after this at the latest, milliseconds. */
 const LISTED_MS = 30_000;
@@ -77,9 +77,6 @@ function typeOf({ own }: LabelConfig<IbmLabelOwn>): string {
 
 /** Boot volumes, which go with their machine unless somebody changed that. */
 function volumesOf(ibm: Ibm, names: Names): CloudPart {
-  type Volume = Named & {
-    readonly volume_attachments?: readonly { readonly instance?: { readonly id?: string } }[];
-  };
   return {
     list: async (signal) =>
       (await ibm.list<Volume>("volumes", signal)).map((volume) => {

@@ -59,7 +59,7 @@ export async function signIn(
   const address = (key: string, usual: string): string => {
     const url = of(key) ?? usual;
     if (URL.parse(url)?.host) return url.replace(/\/+$/, "");
-    throw new CloudConfigError(`${key} is no address that begins with https://`);
+    throw new CloudConfigError(`${key} is ${url}, which is no address; write one that begins with https://`);
   };
   const { access_token: text, expires_in: seconds } = await granted(ask, of, address, around.read);
   if (typeof text !== "string" || !(Number(seconds) > 0)) throw new NoAnswer("the login gave no token");

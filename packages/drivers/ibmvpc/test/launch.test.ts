@@ -71,7 +71,7 @@ test("35: a subnet in another zone than the pool's, or in another VPC, is said w
   expect(await opened({}, { vpc: "none" })).toMatch(/^access: .*there is no VPC none/);
 });
 
-test("37: lists do not mind resource groups that nobody knows", async () => {
+test("37: machines in resource groups that the provider does not know are no error of a listing", async () => {
   const { provider, cloud } = await site();
   cloud.vpc.foreign("theirs");
   for (const one of cloud.vpc.instances.values()) Object.assign(one, { group: cloud.vpc.group("new").id });
@@ -401,7 +401,7 @@ describe("a login", () => {
     ["VPC_AUTH_TYPE=iam", "access: .*there is no API key"],
     ["VPC_AUTH_TYPE=basic", "access: .*write iam, container or vpc"],
     ["", "access: .*there is no credential"],
-    [`VPC_APIKEY=${API_KEY}\nVPC_URL=us-south`, "access: .*VPC_URL is no address"],
+    [`VPC_APIKEY=${API_KEY}\nVPC_URL=us-south`, "access: .*VPC_URL is us-south, which is no address"],
   ])("with %j is refused: %s", async (text, said) => {
     const error = await opened(text);
     expect(error).toMatch(new RegExp(said));

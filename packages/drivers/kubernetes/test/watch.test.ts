@@ -214,8 +214,11 @@ describe("a claim", () => {
   const FIRST = "main-0000000001";
   const order = { tag: TAG, label: { name: "small" }, attempt: 1 } as unknown as CreateOrder;
 
-  /** The steps of a node's namespace, whose server refuses names that are taken; `fails` are names that it refuses for another reason. */
-  function steps(there: ReturnType<typeof server>, fails: readonly string[] = []) {
+  /**
+   * The steps of a node's namespace, whose server refuses names that are taken; `fails` are names that it refuses for another reason, `isTaken`
+   * says that it refuses a name of nothing.
+   */
+  function steps(there: ReturnType<typeof server>, fails: readonly string[] = [], isTaken = () => false) {
     const { clock, connection, objects, watch } = there;
     const collection = {
       ...({ path: "/api/things", namespace: "", what: "namespace", isProject: false } as const),
@@ -223,7 +226,7 @@ describe("a claim", () => {
       nameOf: () => FIRST,
       async make(_: unknown, name: string) {
         if (fails.includes(name)) throw new ApiError(name, { status: 403, text: "{}" });
-        if (objects.has(name))
+        if (isTaken() || objects.has(name))
           throw new ApiError(name, { status: 409, text: "{}" }, { codes: ["AlreadyExists"] });
         const made = object(name, 200, { uid: `new-${name}` });
         objects.set(name, made);
@@ -280,6 +283,17 @@ describe("a claim", () => {
     await there.clock.advance(1_000);
     there.objects.delete(FIRST);
     expect(await run).toEqual([FIRST]);
+  });
+
+  test("of a name that is taken by nothing tries once a second", async () => {
+    const there = server();
+    await there.clock.advance(10);
+    const tries: number[] = [];
+    const phantom = steps(there, [], () => tries.push(there.clock.monotonic()) <= 5);
+    expect(await ran(there, phantom.create(order, { signal, externalId: null }))).toEqual([FIRST]);
+    expect(tries.slice(1).map((at, index) => at - tries[index]!)).toEqual([
+      1_000, 1_000, 1_000, 1_000, 1_000,
+    ]);
   });
 
   test("that took both names is removed whole", async () => {

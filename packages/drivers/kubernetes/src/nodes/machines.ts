@@ -11,6 +11,7 @@ import {
   unlessRefused,
   wasRefused,
 } from "@nodeyard/driver";
+import { sleep } from "@nodeyard/runtime";
 import { type KubeObject, listAll, type ObjectWatch } from "../client/index.ts";
 import { SUBDOMAIN } from "../grammar.ts";
 import type { Site } from "../site.ts";
@@ -23,6 +24,8 @@ export const CALL_MS = 60_000;
 const UNHEARD_MS = 10_000;
 /** The same for an object of which the watch tells that it ends: a namespace with a pod takes its time. */
 const HELD_MS = 60_000;
+/** Pause before another try at a name that was taken and has no object any more, milliseconds. */
+const FREE_MS = 1_000;
 /** Conditions of a namespace that ends only when somebody does something: a job may have set a finalizer. */
 const HELD = ["NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure"];
 /** The end of a wait for news; compared by identity. */
@@ -155,8 +158,11 @@ export function objectsIn<T extends KubeObject>(
         if (isProject && wasRefused(error, 403)) return null;
         throw error;
       });
-      // Deleted between the two calls: the name is free.
-      if (there === undefined) continue;
+      if (there === undefined) {
+        // Deleted between the two calls: the name is free, or will be as soon as the server knows.
+        await sleep(clock, FREE_MS, signal);
+        continue;
+      }
       if (there === null || !sameNode(aboutOf(there).tag, order.tag)) return undefined;
       known.note(there);
       if (!hasEnded(there)) return idOf(there);
