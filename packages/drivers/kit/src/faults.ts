@@ -134,14 +134,10 @@ export class OddAnswer extends errorClass("cloud.odd_answer") {}
 /** What is configured does not fit the cloud, or credentials are incomplete or cannot be read. */
 export class CloudConfigError extends errorClass("cloud.configuration") {}
 
-/** The error for a call without an answer. */
-export function noAnswer(what: string, cause: unknown): NoAnswer {
+/** The error for a call without an answer. What is wrong with the configuration stays so, such as a file that is read for a call. */
+export function noAnswer(what: string, cause: unknown): NoAnswer | CloudConfigError {
+  if (cause instanceof CloudConfigError) return cause;
   return new NoAnswer(`${what} got no answer: ${textOf(cause)}`, { cause });
-}
-
-/** The same, but what is wrong with the configuration stays so, such as a file that is read for a call. */
-export function lost(what: string, cause: unknown): Error {
-  return cause instanceof CloudConfigError ? cause : noAnswer(what, cause);
 }
 
 /** A request for messages: without the query, which may contain names, and without the host, which the configuration shows. */

@@ -1,7 +1,7 @@
 import { backoff, type Clock, deadline, messageOf, type Random, sleep } from "@nodeyard/runtime";
 import type { z } from "zod";
 import type { ApiCall } from "./contract.ts";
-import { ApiError, callText, lost, OddAnswer, pageText, type SaidFault } from "./faults.ts";
+import { ApiError, callText, noAnswer, OddAnswer, pageText, type SaidFault } from "./faults.ts";
 import type { RateLimiter } from "./limits/rate-limiter.ts";
 import { type HttpAnswer, type HttpRequest, isStream, type Unsent } from "./wire.ts";
 
@@ -120,7 +120,7 @@ export class HttpCalls<Login> {
         value = read(answer, request);
       } catch (error) {
         const isLost = answer === undefined && !signal.aborted;
-        const failure = isLost ? lost(callText(request, call.service), error) : error;
+        const failure = isLost ? noAnswer(callText(request, call.service), error) : error;
         // A redirect, or a success that cannot be read, is no reply of the API either, but that of a proxy or of a login to a network.
         if (!signal.aborted && (answer === undefined || answer.status < 400)) unanswered = failure;
         throw failure;

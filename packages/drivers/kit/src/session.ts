@@ -1,5 +1,5 @@
 import { type Clock, defined, type Random } from "@nodeyard/runtime";
-import { callText, lost, NoAnswer } from "./faults.ts";
+import { callText, NoAnswer, noAnswer } from "./faults.ts";
 import { HttpCalls, type HttpCallsOptions, safely } from "./http-calls.ts";
 import { RateLimiter } from "./limits/rate-limiter.ts";
 import { RenewedValue, type RenewedValueOptions } from "./limits/renewed-value.ts";
@@ -48,7 +48,7 @@ export class Session<Token> implements Account {
           try {
             return await send({ ...request, signal });
           } catch (error) {
-            throw signal.aborted ? signal.reason : lost(callText(request, by), error);
+            throw signal.aborted ? signal.reason : noAnswer(callText(request, by), error);
           }
         }),
       late: () => new NoAnswer(`${by} got no answer: not within ${SIGN_IN_MS} ms`),
