@@ -9,7 +9,7 @@ const TOKENS = "/var/run/secrets/kubernetes.io/serviceaccount";
 const LOOK_MS = 200;
 /** For one answer of a process. A pod whose process does not answer holds up no other. */
 const PROBE_MS = 5_000;
-const LISTENS = /the web interface listens.*127\.0\.0\.1:(\d+)/g;
+const LISTENS = /"address":"http:\/\/127\.0\.0\.1:(\d+)","message":"the web interface listens"/g;
 /** Namespaces of its own: the pod's name as the host's, the pod's token where clients look for it, and then the program. */
 const MOUNTED = `hostname "$0" && mount -t tmpfs none /run && mkdir -p /run/secrets/kubernetes.io && ln -s "$1" /run/secrets/kubernetes.io/serviceaccount && shift && exec "$@"`;
 
