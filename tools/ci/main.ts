@@ -12,7 +12,7 @@ import { nextSuite } from "./order.ts";
 import { type Ended, endAll, runSuite } from "./run-suite.ts";
 import type { Suite } from "./suite.ts";
 import { SUITES } from "./suites.ts";
-import { failureOf, secondTries } from "./told.ts";
+import { failedTests, failureOf, secondTries } from "./told.ts";
 
 const HELP = `.ci/run [--all | --since COMMIT] [--list]
 
@@ -134,6 +134,9 @@ function conclude(ended: readonly Ended[], leftOut: readonly Choice[]): void {
   if (unsure.length > 0) console.log(`Passed only at the second try, to be fixed:\n${unsure.join("\n")}`);
   for (const { suite, why } of leftOut) console.log(`left out  ${suite.name.padEnd(17)}${why}`);
   for (const one of ended) console.log(lineOf(one));
+  // Once more, because what is kept of a long output is often its end.
+  for (const { log } of failed)
+    for (const name of failedTests(readFileSync(log, "utf8"))) console.log(`failed: ${name}`);
   const isWhole = failed.length === 0 && ended.length === SUITES.length;
   if (isWhole && recordWhole(root))
     console.log("All of it passed: commit .ci/last-whole, which now names this commit.");

@@ -14,6 +14,12 @@ export function failureOf(log: string): string {
   return (start === -1 ? lines.slice(-LAST_LINES) : lines.slice(start, start + LINES)).join("\n");
 }
 
+/** Names of the tests that failed in a suite's log, each once, however often it was tried. */
+export function failedTests(log: string): readonly string[] {
+  const found = log.replaceAll(COLOUR, "").matchAll(/^ *FAIL +(.+?)(?: \((?:initial run|\w+ retry)\))?$/gm);
+  return [...new Set([...found].map(([, name]) => name!))];
+}
+
 /**
  * Tests that `tools/suites/every-suite.ts` listed in a suite's log, each with the first line of its first error and the next: a test that fails
  * once in a hundred runs has no other trace.

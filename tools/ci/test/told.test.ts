@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { failureOf, secondTries } from "../told.ts";
+import { failedTests, failureOf, secondTries } from "../told.ts";
 
 const PASSED_LATE = `
  Test Files  1 passed (1)
@@ -24,4 +24,15 @@ test("a failure is the runner's own summary, or the last lines", () => {
   expect(failureOf(lines.join("\n")).split("\n")).toEqual(lines.slice(60));
   const summary = ["⎯⎯ Failed Tests 1 ⎯⎯", "a > b", "Error: no"];
   expect(failureOf([...lines, ...summary, "end"].join("\n")).split("\n")).toEqual([...summary, "end"]);
+});
+
+test("the names of what failed, each once, without colours", () => {
+  const bold = "\u001b[1m";
+  const lines = [
+    `${bold} FAIL \u001b[22m a.test.ts > one does (initial run)`,
+    " FAIL  a.test.ts > one does (1st retry)",
+    " FAIL  b.test.ts > two FAIL (twice)",
+    "no FAIL  at the start",
+  ];
+  expect(failedTests(lines.join("\n"))).toEqual(["a.test.ts > one does", "b.test.ts > two FAIL (twice)"]);
 });
