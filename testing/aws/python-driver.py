@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import sys
 import tempfile
 import time
@@ -11,7 +12,8 @@ from nodepool.config import loadConfig
 from nodepool.driver import Drivers
 from nodepool.driver.aws.adapter import AwsAdapter
 
-BASE = sys.argv[1]
+BASE = f"http://127.0.0.1:{sys.argv[1]}"
+os.environ.update(AWS_ENDPOINT_URL=BASE, AWS_ACCESS_KEY_ID="testing", AWS_SECRET_ACCESS_KEY="testing")
 
 
 def control(method, path, body):

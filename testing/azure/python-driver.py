@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import requests
 
-place = json.loads(Path(sys.argv[1]).read_text())
+place = json.loads(sys.argv[1])
 send = requests.Session.send
 
 

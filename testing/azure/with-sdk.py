@@ -13,8 +13,7 @@ from azure.core.pipeline.policies import SansIOHTTPPolicy
 from azure.mgmt.compute import ComputeManagementClient
 from azure.mgmt.network import NetworkManagementClient
 
-with open(sys.argv[1]) as file:
-    place = json.load(file)
+place = json.loads(sys.argv[1])
 URL, GROUP = place["url"], "nodes"
 
 
