@@ -42,6 +42,8 @@ export interface Listing<T> {
   readonly partsOf?: (machine: T) => readonly (string | undefined)[];
   /** Whether a machine that still runs is taken back by the cloud, so that nobody may get it. */
   readonly isEnding?: (machine: T) => boolean;
+  /** The type of what is listed among machines and, without a tag, is none: a namespace of others. Default: all are machines. */
+  readonly untagged?: string;
 }
 
 /** What a cloud says of itself. Of this the kit makes a provider; the cloud writes no step, loop or timer. */
@@ -181,7 +183,7 @@ const MOST_ATTACHMENTS = 4;
 export function listedResources<T>(
   listed: readonly T[],
   parts: readonly (FoundPart & { readonly type: string })[],
-  cloud: Pick<Listing<T>, "partsOf" | "isEnding"> & {
+  cloud: Pick<Listing<T>, "partsOf" | "isEnding" | "untagged"> & {
     readonly idOf: (machine: T) => string;
     readonly externalIdOf?: (machine: T) => ExternalId;
     readonly metadataOf: (machine: T) => Metadata;
@@ -190,6 +192,7 @@ export function listedResources<T>(
   },
 ): readonly Resource[] {
   const { idOf, externalIdOf = idOf, metadataOf, hasEnded, isEnding, amounts, partsOf = () => [] } = cloud;
+  const { untagged = "instance" } = cloud;
   const machines = new Set(listed.map(idOf));
   const holders = new Map(listed.flatMap((machine) => partsOf(machine).map((id) => [id, idOf(machine)])));
   const byId = new Map(parts.map((part) => [part.id, part]));
@@ -213,10 +216,11 @@ export function listedResources<T>(
   });
   const instances = listed.map((machine): Resource => {
     const ended = hasEnded?.(machine) || isEnding?.(machine);
+    const tag = tagOf(metadataOf(machine));
     return {
-      type: "instance",
+      type: tag === null ? untagged : "instance",
       id: externalIdOf(machine),
-      tag: tagOf(metadataOf(machine)),
+      tag,
       ...(ended && { ended }),
       resources: add(amounts(machine), used.get(idOf(machine)) ?? {}),
     };

@@ -110,6 +110,7 @@ export function isolatedNodes(site: Site, closed: AbortSignal): Cloud<KubeObject
   );
   return {
     ...cloud,
+    untagged: "namespace",
     /** None: a ResourceQuota counts in one namespace, and each node has its own. Whether a pod fits is the scheduler's to say. */
     quota: async () => ({}),
     async check(signal) {
