@@ -1,6 +1,5 @@
 import {
   CALL_MS,
-  type Clock,
   type CloudPart,
   type CreateOrder,
   DriverError,
@@ -11,28 +10,12 @@ import {
   sameNode,
   type Tag,
   tagOf,
+  wasRefused,
 } from "@nodeyard/driver";
-import type { IbmPoolOwn, IbmProviderConfig } from "./config.ts";
-import { hasCode, IN_USE, ofOrder, unlessMissing } from "./errors.ts";
-import type { Ibm } from "./ibm.ts";
-import type { Lookups } from "./lookups.ts";
-import type { Named, Names } from "./names.ts";
-
-/** A floating IP, as far as the driver reads it. */
-interface FloatingIp extends Named {
-  readonly address: string;
-  readonly status: string;
-  readonly zone: { readonly name: string };
-  /** What it is attached to; the address of a network interface has that of its machine. */
-  readonly target?: { readonly id?: string; readonly href?: string };
-}
-
-/** What of a machine an address is attached to. */
-interface Holder {
-  readonly id: string;
-  readonly zone: { readonly name: string };
-  readonly primary_network_interface?: { readonly id: string };
-}
+import type { IbmPoolOwn } from "./config.ts";
+import { IN_USE, ofOrder, unlessMissing } from "./errors.ts";
+import type { Site } from "./lookups.ts";
+import type { FloatingIp, Instance } from "./names.ts";
 
 /** Age of a list, milliseconds: many launches at once share one. */
 const LISTED_MS = 2_000;
@@ -51,18 +34,16 @@ const isPublic = ({ pool }: CreateOrder) => (pool.own as IbmPoolOwn).publicIpv4;
  * launcher that lost it makes another one.
  */
 export class Addresses {
-  readonly #parts: { ibm: Ibm; clock: Clock; names: Names; lookups: Lookups; config: IbmProviderConfig };
+  readonly #site: Site;
   readonly #listed: SharedValue<readonly FloatingIp[]>;
-  /** Free names that this process has taken already: a list may still show them. */
-  #taken: ReadonlySet<string> = new Set();
-  /** Addresses of this process's nodes by name, which a list may not show yet. */
-  readonly #made = new Map<string, FloatingIp>();
+  /** What this process made or renamed, by id, while lists show no name (undefined), or the one before. */
+  readonly #changed = new Map<string, { readonly before: string | undefined; readonly now: FloatingIp }>();
 
-  constructor(parts: { ibm: Ibm; clock: Clock; names: Names; lookups: Lookups; config: IbmProviderConfig }) {
-    this.#parts = parts;
+  constructor(site: Site) {
+    this.#site = site;
     this.#listed = new SharedValue({
-      ...{ clock: parts.clock, what: "list of floating IPs", freshMs: LISTED_MS, staleMs: LISTED_MS },
-      load: (signal) => parts.ibm.list<FloatingIp>("floating_ips", signal),
+      ...{ clock: site.clock, what: "list of floating IPs", freshMs: LISTED_MS },
+      load: (signal) => site.ibm.list<FloatingIp>("floating_ips", signal),
     });
   }
 
@@ -70,23 +51,13 @@ export class Addresses {
   async *claimed(order: CreateOrder, isMade: boolean, signal: AbortSignal): Steps<undefined> {
     if (isMade || !isPublic(order)) return undefined;
     yield { step: "address", deadlineMs: CALL_MS };
-    const { zone } = await this.#parts.lookups.place(order, signal);
-    const all = await this.#listed.get(signal);
-    for (const { name } of all) this.#made.delete(name);
-    if ((await this.#usable(all, order, zone, undefined, signal)) !== undefined) return undefined;
-    const free = all.find(
-      (one) =>
-        one.zone.name === zone &&
-        one.status === "available" &&
-        one.target === undefined &&
-        this.#idleMs(one) < IDLE_MS &&
-        !this.#taken.has(one.name),
+    const { zone } = await this.#site.lookups.place(order, signal);
+    if ((await this.#usable(order, zone, undefined, signal)) !== undefined) return undefined;
+    const isFree = (one: FloatingIp) => one.status === "available" && one.target === undefined;
+    const free = (await this.#all(signal)).find(
+      (one) => one.zone.name === zone && isFree(one) && (this.#idleMs(one) ?? IDLE_MS) < IDLE_MS,
     );
-    if (free === undefined) return undefined;
-    this.#taken = new Set([...all.flatMap(({ name }) => (this.#taken.has(name) ? name : [])), free.name]);
-    const name = machineName(order.tag);
-    await this.#rename(free, name, signal);
-    this.#made.set(name, { ...free, name });
+    if (free !== undefined) await this.#rename(free, machineName(order.tag), signal);
     return undefined;
   }
 
@@ -94,29 +65,23 @@ export class Addresses {
    * Steps that attach the node's address to its machine, or make one; null: it has none. One that was made before would be paid for also
    * when IBM then has no room for the machine.
    */
-  async *attached(order: CreateOrder, machine: Holder, signal: AbortSignal): Steps<string | null> {
+  async *attached(order: CreateOrder, machine: Instance, signal: AbortSignal): Steps<string | null> {
     const nic = machine.primary_network_interface?.id;
     if (!isPublic(order) || nic === undefined) return null;
     yield { step: "attach", deadlineMs: CALL_MS };
-    // A list that is older than the claim does not show it.
-    if (this.#own(await this.#listed.get(signal), order.tag) === undefined) this.#listed.invalidate();
     const own =
-      (await this.#usable(await this.#listed.get(signal), order, machine.zone.name, nic, signal)) ??
-      (await this.#make(order, nic, signal));
-    if (own === undefined)
-      throw new DriverError("transient", "the node's address is there, and no list shows it yet");
+      (await this.#usable(order, machine.zone.name, nic, signal)) ?? (await this.#make(order, nic, signal));
     if (own.target !== undefined) return own.address;
     const path = `/instances/${machine.id}/network_interfaces/${nic}/floating_ips/${own.id}`;
-    return (await this.#parts.ibm.call<FloatingIp>("PUT", path, signal)).address;
+    return (await this.#site.ibm.call<FloatingIp>("PUT", path, signal)).address;
   }
 
   /** Steps that let further nodes have a node's address. Its machine is deleted next, which detaches it. */
   async *freed(tag: Tag, { externalId, signal }: StepContext): Steps<void> {
-    if (!this.#parts.config.pools.some(({ own }) => own.publicIpv4)) return;
-    const all = await this.#listed.get(signal);
+    if (!this.#site.config.pools.some(({ own }) => own.publicIpv4)) return;
+    const all = await this.#all(signal);
     // A record of Nodepool's has the name of both.
-    const older = all.find(({ name }) => name === externalId);
-    const own = this.#own(all, tag) ?? this.#made.get(machineName(tag)) ?? older;
+    const own = this.#own(all, tag) ?? all.find(({ name }) => name === externalId);
     if (own === undefined) return;
     yield { step: "address", deadlineMs: CALL_MS };
     await this.#free(own, tag, signal);
@@ -127,24 +92,25 @@ export class Addresses {
    * has been free for the longest time for deletion, and no more: a sweep that finds many leaks at once stops and doubts its lists.
    */
   get part(): CloudPart {
-    const { ibm } = this.#parts;
+    const { ibm } = this.#site;
     return {
       list: async (signal) => {
         const all = await ibm.list<FloatingIp>("floating_ips", signal);
-        const longest = Math.max(IDLE_MS, ...all.map((one) => this.#idleMs(one)).filter(Number.isFinite));
+        const longest = Math.max(...all.map((one) => this.#idleMs(one) ?? 0));
         return all.flatMap((one) => {
+          const idleMs = this.#idleMs(one);
+          if (idleMs !== null && (idleMs < longest || idleMs <= IDLE_MS)) return [];
           const on = [/\/instances\/([^/]+)\//.exec(one.target?.href ?? "")?.[1]];
-          const isIdle = this.#idleMs(one) === longest && longest > IDLE_MS;
-          if (this.#parts.names.freeIn(one) !== undefined && !isIdle) return [];
-          return { id: one.id, on, tag: one.target === undefined ? this.#tagOf(one) : null };
+          return { id: one.id, on, tag: this.#tagOf(one) };
         });
       },
       delete: async (id, signal) => {
         const one = await ibm.read<FloatingIp>("floating_ip", pathOf(id), signal);
-        const tag = one === undefined || one.target !== undefined ? null : this.#tagOf(one);
-        if (one === undefined || tag === null) return;
-        if (this.#parts.names.freeIn(one) === undefined) await this.#free(one, tag, signal);
-        else if (this.#idleMs(one) > IDLE_MS) await ibm.delete("floating_ip", pathOf(id), signal);
+        const tag = one && this.#tagOf(one);
+        if (one === undefined || tag == null) return;
+        const idleMs = this.#idleMs(one);
+        if (idleMs === null) await this.#free(one, tag, signal);
+        else if (idleMs > IDLE_MS) await ibm.delete("floating_ip", pathOf(id), signal);
       },
     };
   }
@@ -153,60 +119,72 @@ export class Addresses {
     this.#listed.close();
   }
 
-  /** How long an address has been free, milliseconds; infinite: it is not. */
-  #idleMs(one: FloatingIp): number {
-    const free = this.#parts.names.freeIn(one);
-    return free === undefined ? Number.POSITIVE_INFINITY : this.#parts.clock.now() - free.since;
+  /** How long an address has been free, milliseconds; null: it is not. */
+  #idleMs(one: FloatingIp): number | null {
+    const free = this.#site.names.freeIn(one);
+    return free === undefined ? null : this.#site.clock.now() - free.since;
   }
 
+  /** The node that an address is left over of; null: it is attached, or somebody else's. */
   #tagOf(one: FloatingIp): Tag | null {
-    const { names } = this.#parts;
+    const { names } = this.#site;
+    if (one.target !== undefined) return null;
     return names.freeIn(one)?.tag ?? tagOf(names.metadataOf(one));
   }
 
+  /** All that there are, with what this process changed. */
+  async #all(signal: AbortSignal): Promise<readonly FloatingIp[]> {
+    const listed = await this.#listed.get(signal);
+    const names = new Map(listed.map(({ id, name }) => [id, name]));
+    for (const [id, { before }] of this.#changed) if (names.get(id) !== before) this.#changed.delete(id);
+    const changed = [...this.#changed.values()].map(({ now }) => now);
+    return [...listed.filter(({ id }) => !this.#changed.has(id)), ...changed];
+  }
+
   #own(all: readonly FloatingIp[], tag: Tag): FloatingIp | undefined {
-    return all.find((one) => sameNode(tagOf(this.#parts.names.metadataOf(one)), tag));
+    return all.find((one) => sameNode(tagOf(this.#site.names.metadataOf(one)), tag));
   }
 
   /** The node's address, if it can be attached to a machine in the zone. One that cannot goes back to the free ones. */
-  async #usable(
-    all: readonly FloatingIp[],
-    { tag }: CreateOrder,
-    zone: string,
-    nic: string | undefined,
-    signal: AbortSignal,
-  ): Promise<FloatingIp | undefined> {
-    const own = this.#own(all, tag);
-    if (own === undefined) return undefined;
-    if (own.zone.name === zone && (own.target === undefined || own.target.id === nic)) return own;
-    await this.#free(own, tag, signal);
+  async #usable({ tag }: CreateOrder, zone: string, nic: string | undefined, signal: AbortSignal) {
+    const own = this.#own(await this.#all(signal), tag);
+    if (own?.zone.name === zone && (own.target === undefined || own.target.id === nic)) return own;
+    if (own !== undefined) await this.#free(own, tag, signal);
     return undefined;
   }
 
-  /** Undefined: there is one, which lists will show. */
-  async #make({ tag, pool }: CreateOrder, nic: string, signal: AbortSignal): Promise<FloatingIp | undefined> {
-    const { ibm, lookups, names } = this.#parts;
+  async #make({ tag, pool }: CreateOrder, nic: string, signal: AbortSignal): Promise<FloatingIp> {
+    const { ibm, lookups, names } = this.#site;
     const group = await lookups.group(names.group(pool.name), signal);
     const body = { name: machineName(tag), resource_group: group, target: { id: nic } };
     try {
-      const made = await ibm.call<FloatingIp>("POST", "/floating_ips", signal, { body });
-      this.#made.set(made.name, made);
-      return made;
+      const now = await ibm.call<FloatingIp>("POST", "/floating_ips", signal, { body });
+      this.#changed.set(now.id, { before: undefined, now });
+      return now;
     } catch (error) {
-      if (!hasCode(error, IN_USE)) throw ofOrder(error);
-      // By an earlier try whose answer was lost.
-      this.#listed.invalidate();
-      return this.#own(await this.#listed.get(signal), tag);
+      if (!wasRefused(error, IN_USE)) throw ofOrder(error);
     }
+    // By an earlier try whose answer was lost, or claimed by another process.
+    this.#listed.invalidate();
+    const own = this.#own(await this.#all(signal), tag);
+    if (own !== undefined) return own;
+    throw new DriverError("transient", "the node's address is there, and no list shows it yet");
   }
 
-  async #free(one: FloatingIp, { nodeId }: Tag, signal: AbortSignal): Promise<void> {
-    this.#made.delete(one.name);
-    await this.#rename(one, this.#parts.names.free(nodeId, this.#parts.clock.now()), signal);
+  #free(one: FloatingIp, { nodeId }: Tag, signal: AbortSignal): Promise<void> {
+    return this.#rename(one, this.#site.names.free(nodeId, this.#site.clock.now()), signal);
   }
 
-  /** One that somebody deleted is neither taken nor free. */
-  async #rename({ id }: FloatingIp, name: string, signal: AbortSignal): Promise<void> {
-    await unlessMissing(this.#parts.ibm.call("PATCH", pathOf(id), signal, { body: { name } }), "floating_ip");
+  /** One that somebody deleted is neither taken nor free. The new name counts from here on, so that nobody else in this process takes it. */
+  async #rename(one: FloatingIp, name: string, signal: AbortSignal): Promise<void> {
+    const { id, name: before } = one;
+    this.#changed.set(id, { before, now: { ...one, name } });
+    try {
+      const renamed = this.#site.ibm.call("PATCH", pathOf(id), signal, { body: { name } });
+      await unlessMissing(renamed, "floating_ip");
+    } catch (error) {
+      this.#changed.delete(id);
+      throw error;
+    }
   }
 }

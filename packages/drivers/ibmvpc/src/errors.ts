@@ -1,12 +1,15 @@
 import {
-  ApiError,
-  DriverError,
+  type ApiError,
+  type DriverError,
   errorMap,
   type FaultRow,
+  failureBy,
   type HttpAnswer,
-  judged,
-  messageOf,
+  jsonIn,
+  orderFault,
   type SaidFault,
+  unlessRefused,
+  wasRefused,
 } from "@nodeyard/driver";
 
 const REMEDY = 'compare the credentials and their access with "nodeyard docs connect-ibm"';
@@ -40,54 +43,38 @@ export const IN_USE = /validation_unique_failed|name_exists|not_unique|already_e
 /** A machine that cannot be deleted yet. */
 export const NOT_YET = /delete_conflict|invalid_state/;
 
-interface Said {
-  readonly code?: unknown;
-  readonly error_code?: unknown;
-  readonly message?: unknown;
-  readonly target?: { readonly name?: unknown };
-}
-
-/** What an answer says: `{"errors": [{"code", "message", "target"}], "trace"}`; object storage answers in XML. */
+/**
+ * What an answer says: `{"errors": [{"code", "message", "target"}], "trace"}`. Resource groups say `error_code`, the login `errorCode` and
+ * `errorMessage`, and object storage answers in XML.
+ */
 export function faultOf({ text, headers }: HttpAnswer): SaidFault {
-  const requestId = headers["x-request-id"] ?? headers["x-amz-request-id"] ?? null;
+  const id = headers["x-request-id"] ?? headers["x-amz-request-id"] ?? null;
   const [, xmlCode, xmlText = ""] = /<Code>([^<]*)<\/Code>(?:[\s\S]*<Message>([^<]*)<)?/.exec(text) ?? [];
-  if (xmlCode !== undefined) return { requestId, codes: [xmlCode], text: `${xmlText} (${xmlCode})` };
-  try {
-    const { errors, trace, ...alone } = JSON.parse(text) as { errors?: Said[]; trace?: string } & Said;
-    const [first] = Array.isArray(errors) ? errors : [alone];
-    const codes = [first?.code ?? first?.error_code, first?.target?.name].filter(
-      (code) => typeof code === "string",
-    );
-    if (codes.length === 0) return { requestId };
-    return { requestId: trace ?? requestId, codes, text: `${first?.message ?? ""} (${codes.join(", ")})` };
-  } catch {
-    return {};
-  }
+  if (xmlCode !== undefined) return { requestId: id, codes: [xmlCode], text: `${xmlText} (${xmlCode})` };
+  const { errors, trace, ...alone } = jsonIn(text);
+  const said = (Array.isArray(errors) ? errors[0] : alone) as Readonly<Record<string, unknown>> | undefined;
+  const target = (said?.target as { readonly name?: unknown } | undefined)?.name;
+  const codes = [said?.code ?? said?.error_code ?? said?.errorCode, target].filter(
+    (code) => typeof code === "string",
+  );
+  if (codes.length === 0) return { requestId: id };
+  const message = said?.message ?? said?.errorMessage ?? "";
+  const requestId = typeof trace === "string" ? trace : id;
+  return { requestId, codes, text: `${message} (${codes.join(", ")})` };
 }
 
 /** Whether a refusal has such a code. */
-export function hasCode(error: unknown, form: RegExp): error is ApiError {
-  return error instanceof ApiError && error.codes.some((code) => form.test(code));
-}
+export const hasCode = (error: unknown, form: RegExp): error is ApiError => wasRefused(error, form);
 
 /**
  * The answer; undefined: IBM says that the thing itself is not there. Something in between says so of anything, and IBM of what the thing is in.
  */
-export async function unlessMissing<T>(answer: Promise<T>, kind: string): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    const own = new RegExp(`^(${kind}_)?not_found$|^NoSuch(Key|Upload)$`);
-    if (error instanceof ApiError && error.status === 404 && hasCode(error, own)) return undefined;
-    throw error;
-  }
+export function unlessMissing<T>(answer: Promise<T>, kind: string): Promise<T | undefined> {
+  return unlessRefused(answer, new RegExp(`^(${kind}_)?not_found$|^NoSuch(Key|Upload)$`));
 }
 
-/** The error of a call that makes something: what is missing then is what its body names. */
-export function ofOrder(error: unknown): unknown {
-  if (mapError(error, "").kind !== "not-found") return error;
-  return new DriverError("configuration", messageOf(error), { cause: error });
-}
+/** The error of a call that makes something. */
+export const ofOrder = (error: unknown) => orderFault(error, mapError);
 
 /** A reason of a status. */
 export interface Reason {
@@ -96,8 +83,6 @@ export interface Reason {
 }
 
 /** Why a machine failed, by the first reason of its status. */
-export function failureOf(what: string, status: string, [reason]: readonly Reason[] = []): DriverError {
-  const { code = "no reason is given", message = "" } = reason ?? {};
-  const { kind } = judged(ERRORS, { codes: [code], status: undefined, text: message });
-  return new DriverError(kind, `${what} went to ${status}: ${message} (${code})`);
+export function failureOf(what: string, status: string, [reason = {}]: readonly Reason[] = []): DriverError {
+  return failureBy(ERRORS, `${what} went to ${status}`, reason);
 }

@@ -1,12 +1,14 @@
 import {
   type ApiCall,
+  type Around,
   allPages,
+  answeredJson,
+  assertStill,
+  bearerRequest,
   type Clock,
-  CloudConfigError,
-  callText,
+  defined,
   type HttpCalls,
   OddAnswer,
-  pageText,
   type Random,
   RateLimiter,
   Session,
@@ -15,7 +17,7 @@ import {
   type Wire,
 } from "@nodeyard/driver";
 import { faultOf, unlessMissing } from "./errors.ts";
-import { type Around, type Login, signIn } from "./sign-in.ts";
+import { type Login, signIn } from "./sign-in.ts";
 
 /** Version of the VPC API: what its answers look like. */
 const VERSION = { version: "2026-10-06", generation: "2" };
@@ -34,61 +36,55 @@ export interface IbmOptions {
 }
 
 type Query = Readonly<Record<string, string>>;
-type Extra = Partial<{ readonly query: Query; readonly body: object; readonly first: boolean }>;
 type Method = Unsent["method"];
+
+/** What few calls have. `of`: the service, that of resource groups in place of the VPC API. */
+type Extra = Partial<{
+  readonly query: Query;
+  readonly body: object;
+  readonly first: boolean;
+  readonly of: "vpc" | "groups";
+}>;
 
 /**
  * One credential in a region. Every call may be repeated: what makes something gives it a name that no other has. Rejects with ApiError,
  * NoAnswer, OddAnswer, CloudConfigError, or the signal's reason.
  */
 export class Ibm extends Session<Login> {
-  readonly #observe: IbmOptions["observe"];
   readonly #objects: HttpCalls<Login>;
-  /** The account of the token; null: it does not name it. Undefined: nobody signed in yet. */
-  account: string | null | undefined;
-  #vpc: string | undefined;
+  #opened: Login | undefined;
 
   constructor({ clock, random, wire, observe, ...who }: IbmOptions) {
     super({
-      ...{ clock, random, by: "IBM Cloud", fault: faultOf, close: () => wire.close() },
-      send: (request) => wire.send(request),
-      signIn: async (ask) => this.#sameAccount(await signIn(ask, { ...who, now: () => clock.now() })),
+      ...{ clock, random, by: "IBM Cloud", fault: faultOf, ...wire, ...defined({ observe }) },
+      signIn: async (ask) => this.#sameAccount(await signIn(ask, { ...who, now: clock.now() })),
       endOf: ({ end }) => end,
-      secretsOf: ({ text }) => [text],
-      again: (limiter) => {
-        const again = safely(clock, random, limiter);
-        return (tried) => again({ ...tried, request: tried.request && { ...tried.request, method: "PUT" } });
-      },
+      again: (limiter) => safely(clock, random, limiter, () => true),
     });
-    this.#observe = observe;
     // Object storage counts its calls apart.
     this.#objects = this.callsAt(new RateLimiter({ clock, intervalMs: 0 }));
   }
 
-  /** Calls the VPC API, by a path such as `/instances`, or that of resource groups. Undefined: the answer to a deletion has no body. */
+  /** The account of the token; null: it does not name it. Undefined: nobody signed in yet. */
+  get account(): string | null | undefined {
+    return this.#opened?.account;
+  }
+
+  /** Calls an API by a path such as `/instances`. Undefined: the answer to a deletion has no body. */
   call<T>(
     method: Method,
     path: string,
     signal: AbortSignal,
-    extra: Extra = {},
-    of: "vpc" | "groups" = "vpc",
+    { query = {}, body, first = false, of = "vpc" }: Extra = {},
   ): Promise<T> {
-    const { query = {}, body, first = false } = extra;
     const words = new URLSearchParams(of === "vpc" ? { ...VERSION, ...query } : query);
-    const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+    const headers = method === "PATCH" ? { "content-type": "application/merge-patch+json" } : {};
+    const request = (login: Login) =>
+      bearerRequest(method, `${login[of]}${path}?${words}`, login.text, { body, headers });
     const operation = `${of}.${method}.${path.split("/")[1]}`;
-    const request = (login: Login): Unsent => ({
-      ...{ method, url: `${login[of]}${path}?${words}` },
-      headers: { authorization: `Bearer ${login.text}`, accept: "application/json", "content-type": type },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    return this.calls.call({ operation, signal, first, observe: this.#observe, request }, (answer, sent) => {
-      if (answer.text === "" && method === "DELETE") return undefined as T;
-      const value = jsonOf(answer.text);
-      if (value !== undefined) return value as T;
-      const by = pageText(sent, answer);
-      throw new OddAnswer(`${callText(sent)}: the answer ${answer.status}${by} is no JSON of IBM's`);
-    });
+    return this.calls.call({ operation, signal, first, request }, (answer, sent) =>
+      answer.text === "" && method === "DELETE" ? (undefined as T) : (answeredJson(answer, sent) as T),
+    );
   }
 
   /** Reads one thing; undefined: it is not there. `kind`: how IBM calls it, as in `instance`. */
@@ -140,30 +136,14 @@ export class Ibm extends Session<Login> {
       ...{ method, url: words.size === 0 ? url : `${url}?${words}`, ...(body !== undefined && { body }) },
       headers: { authorization: `Bearer ${text}` },
     });
-    const call = { operation: `objects.${method}`, request, signal, observe: this.#observe };
+    const call = { operation: `objects.${method}`, request, signal };
     return this.#objects.call(call, ({ text, headers }) => ({ text, mark: headers.etag ?? "" }));
   }
 
-  /** Lists of another account or region would lack the machines that are there, as if somebody had deleted them. */
   #sameAccount(login: Login): Login {
-    this.account ??= login.account;
-    this.#vpc ??= login.vpc;
-    if (login.vpc !== this.#vpc)
-      throw new CloudConfigError(
-        `the credentials name ${login.vpc} now, and the provider is at ${this.#vpc}; give it another name, or change them back`,
-      );
-    if (login.account === this.account) return login;
-    throw new CloudConfigError(
-      `the credentials are for account ${login.account} now, and the provider for ${this.account}; give it another name, or change them back`,
-    );
-  }
-}
-
-function jsonOf(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined;
+    this.#opened ??= login;
+    assertStill(this.#opened.vpc, login.vpc);
+    assertStill(`account ${this.#opened.account}`, `account ${login.account}`);
+    return login;
   }
 }

@@ -1,13 +1,20 @@
-import { type Clock, type CreateOrder, DriverError, SharedValues, wasRefused } from "@nodeyard/driver";
+import {
+  type Clock,
+  type CreateOrder,
+  DriverError,
+  type SharedValueOptions,
+  SharedValues,
+  wasRefused,
+} from "@nodeyard/driver";
 import type { IbmLabelOwn, IbmPoolOwn, IbmProviderConfig, ImageSource } from "./config.ts";
-import { hasCode, IN_USE, type Reason } from "./errors.ts";
+import { IN_USE, type Reason } from "./errors.ts";
 import type { Ibm } from "./ibm.ts";
-import type { Named } from "./names.ts";
+import type { Named, Names } from "./names.ts";
 
 /** Profiles hardly change, networks and keys now and then, images by filter with each release. */
 const LASTING = { freshMs: 3_600_000, staleMs: 86_400_000 };
-const SLOW = { freshMs: 600_000, staleMs: 600_000 };
-const SOON = { freshMs: 300_000, staleMs: 300_000 };
+const SLOW = { freshMs: 600_000 };
+const SOON = { freshMs: 300_000 };
 
 interface Subnet extends Named {
   readonly vpc: { readonly id: string };
@@ -27,13 +34,22 @@ export interface Image extends Named {
   readonly operating_system?: Readonly<Record<string, unknown>>;
 }
 
+/** What the parts of a provider share. */
+export interface Site {
+  readonly config: IbmProviderConfig;
+  readonly ibm: Ibm;
+  readonly clock: Clock;
+  readonly names: Names;
+  readonly lookups: Lookups;
+}
+
 /** What names of the file stand for in the region. */
 export class Lookups {
   readonly #ibm: Ibm;
   readonly #config: IbmProviderConfig;
   readonly #shared: SharedValues<unknown>;
 
-  constructor(ibm: Ibm, clock: Clock, config: IbmProviderConfig) {
+  constructor({ ibm, clock, config }: Pick<Site, "ibm" | "clock" | "config">) {
     this.#ibm = ibm;
     this.#config = config;
     this.#shared = new SharedValues(clock);
@@ -77,26 +93,21 @@ export class Lookups {
   /** A resource group, which is made if it is not there. */
   group(name: string, signal: AbortSignal): Promise<{ readonly id: string }> {
     type Groups = { readonly resources: readonly Named[] };
+    const path = "/v2/resource_groups";
+    const of = "groups";
     const load = async (until: AbortSignal) => {
       const read = async () => {
-        const page = await this.#ibm.call<Groups>(
-          "GET",
-          "/v2/resource_groups",
-          until,
-          { query: { name } },
-          "groups",
-        );
+        const page = await this.#ibm.call<Groups>("GET", path, until, { of, query: { name } });
         return page.resources.find((one) => one.name === name);
       };
-      const make = () =>
-        this.#ibm.call<Named>("POST", "/v2/resource_groups", until, { body: { name } }, "groups");
+      const make = () => this.#ibm.call<Named>("POST", path, until, { of, body: { name } });
       // Another launcher makes it at the same time, or the answer of an earlier try was lost.
-      const made = async (error: unknown) => {
-        const found = wasRefused(error, 409) || hasCode(error, IN_USE) ? await read() : undefined;
+      const unlessMade = async (error: unknown) => {
+        const found = wasRefused(error, 409, IN_USE) ? await read() : undefined;
         if (found === undefined) throw error;
         return found;
       };
-      const { id } = (await read()) ?? (await make().catch(made));
+      const { id } = (await read()) ?? (await make().catch(unlessMade));
       return { id };
     };
     return this.#get(`resource group ${name}`, SLOW, load, signal);
@@ -106,12 +117,9 @@ export class Lookups {
   sizeOf({ profile }: Pick<IbmLabelOwn, "profile">, signal: AbortSignal) {
     const of = (amount: Amount | undefined) => amount?.value ?? amount?.default ?? Number.NaN;
     const load = async (until: AbortSignal) => {
+      type Profile = { readonly vcpu_count?: Amount; readonly memory?: Amount };
       const path = `/instance/profiles/${encodeURIComponent(profile)}`;
-      const found = await this.#ibm.read<{ vcpu_count?: Amount; memory?: Amount }>(
-        "instance_profile",
-        path,
-        until,
-      );
+      const found = await this.#ibm.read<Profile>("instance_profile", path, until);
       if (found === undefined)
         throw new DriverError("configuration", `there is no profile ${profile}; correct profile`);
       const size = { cores: of(found.vcpu_count), ram: of(found.memory) * 1_024 };
@@ -121,17 +129,14 @@ export class Lookups {
     return this.#get(`profile ${profile}`, LASTING, load, signal);
   }
 
-  /** How a call names the image of a label: of several that fit a filter the newest. */
-  async image(
-    source: ImageSource,
-    signal: AbortSignal,
-  ): Promise<{ readonly id: string } | { readonly href: string }> {
+  /** How a call names the image of a label: of several that fit the newest. */
+  async image(source: ImageSource, signal: AbortSignal) {
     if ("id" in source || "href" in source) return source;
     const what = `image ${JSON.stringify(source)}`;
     const load = async (until: AbortSignal) => {
       const all = await this.#ibm.list<Image>("images", until, "name" in source ? { name: source.name } : {});
-      const made = ({ created_at }: Image) => Date.parse(created_at ?? "") || 0;
       const fits = (one: Image) => ("name" in source ? one.name === source.name : isLike(one, source.filter));
+      const made = ({ created_at = "" }: Image) => Date.parse(created_at) || 0;
       const [newest] = all.filter(fits).sort((a, b) => made(b) - made(a));
       if (newest !== undefined) return { id: newest.id };
       throw new DriverError("configuration", `there is no ${what}; correct the cloud-image`);
@@ -147,7 +152,12 @@ export class Lookups {
     return this.#get(`list of ${key}`, SLOW, (until) => this.#ibm.list<T>(key, until), signal);
   }
 
-  #get<T>(what: string, how: typeof SLOW, load: (signal: AbortSignal) => Promise<T>, signal: AbortSignal) {
+  #get<T>(
+    what: string,
+    how: Pick<SharedValueOptions<T>, "freshMs" | "staleMs">,
+    load: (signal: AbortSignal) => Promise<T>,
+    signal: AbortSignal,
+  ) {
     return this.#shared.get(what, { load, ...how }, signal) as Promise<T>;
   }
 }

@@ -1,58 +1,34 @@
 import {
-  type Clock,
   type CreateOrder,
   DriverError,
   type LabelConfig,
-  type ListWatch,
+  type Log,
   type MachineWork,
   machineName,
   NodeMachines,
   noImage,
   type Resources,
+  wasRefused,
 } from "@nodeyard/driver";
 import type { Addresses } from "./addresses.ts";
-import type { IbmLabelOwn, IbmProviderConfig } from "./config.ts";
-import { failureOf, hasCode, IN_USE, NOT_YET, ofOrder, type Reason } from "./errors.ts";
-import type { Ibm } from "./ibm.ts";
-import type { Lookups } from "./lookups.ts";
-import type { Named, Names } from "./names.ts";
-
-/** A boot volume, and the machines that it is attached to. */
-export interface Volume extends Named {
-  readonly volume_attachments?: readonly { readonly instance?: { readonly id?: string } }[];
-}
-
-/** A machine, as far as the driver reads it. */
-export interface Instance extends Named {
-  readonly status: string;
-  readonly status_reasons?: readonly Reason[];
-  readonly zone: { readonly name: string };
-  readonly vcpu?: { readonly count?: number };
-  /** GiB. */
-  readonly memory?: number;
-  readonly primary_network_interface?: {
-    readonly id: string;
-    readonly primary_ip?: { readonly address?: string };
-  };
-  readonly boot_volume_attachment?: { readonly volume?: { readonly id?: string } };
-}
+import type { IbmLabelOwn } from "./config.ts";
+import { failureOf, IN_USE, NOT_YET, ofOrder } from "./errors.ts";
+import type { Site } from "./lookups.ts";
+import type { Instance, Volume } from "./names.ts";
 
 /** Milliseconds that a create goes on after its caller gave up, with its wait at the rate limit. */
 const CREATE_MS = 300_000;
+/** Lists show a new machine after this at the latest, milliseconds. */
+const LISTED_MS = 30_000;
 /** States in which a machine will not run again by itself. A stopped one is paid for. */
 const ENDED = /^(deleting|failed|stopped|stopping)$/;
 /** A spot machine that IBM takes back is deleted, as a stopped one would cost its disk. */
 const SPOT = { availability: { class: "spot" }, availability_policy: { preemption: "delete" } };
 
-/** Handles of a provider. */
-export interface Parts {
-  readonly config: IbmProviderConfig;
-  readonly ibm: Ibm;
-  readonly clock: Clock;
-  readonly names: Names;
-  readonly lookups: Lookups;
+/** What the machines of a provider are made with. */
+export interface Parts extends Site {
   readonly addresses: Addresses;
-  readonly watch: ListWatch<Instance>;
+  readonly log: Log;
   readonly closed: AbortSignal;
 }
 
@@ -69,7 +45,7 @@ export function machineWork(parts: Parts): MachineWork<Instance, undefined> {
         try {
           return (await ibm.call<Instance>("POST", "/instances", until, { body })).id;
         } catch (error) {
-          if (!hasCode(error, IN_USE)) throw ofOrder(error);
+          if (!wasRefused(error, IN_USE)) throw ofOrder(error);
           // The volume of an attempt before has the name, too, while it is being deleted.
           const volume = await ibm.named<Volume>("volumes", body.name, until);
           if (volume?.volume_attachments?.length === 0)
@@ -99,11 +75,15 @@ export function amountsOf({ vcpu, memory }: Instance): Resources {
 }
 
 /** The machines of nodes. A record of Nodepool's has the name of its machine. */
-function machinesOf({ ibm, clock, names, watch, closed }: Parts): NodeMachines<Instance> {
+function machinesOf({ ibm, clock, names, config, log, closed }: Parts): NodeMachines<Instance> {
   const pathOf = (id: string) => `/instances/${encodeURIComponent(id)}`;
   const hasEnded = ({ status }: Instance) => ENDED.test(status);
   return new NodeMachines<Instance>({
-    ...{ clock, watch, closed, hasEnded, createMs: CREATE_MS, what: "instance" },
+    ...{ clock, closed, hasEnded, createMs: CREATE_MS, what: "instance" },
+    watch: {
+      ...{ log, provider: config.name, settledMs: LISTED_MS },
+      list: (signal) => ibm.list<Instance>("instances", signal),
+    },
     idOf: ({ id }) => id,
     idIn: (id) => (typeof id === "string" && /^[\w.-]+$/.test(id) ? id : undefined),
     metadataOf: (instance) => names.metadataOf(instance),
@@ -121,7 +101,7 @@ function machinesOf({ ibm, clock, names, watch, closed }: Parts): NodeMachines<I
         await ibm.delete("instance", pathOf(id), signal);
       } catch (error) {
         // One that is being made can be deleted later only; the wait for its end asks again.
-        if (!hasCode(error, NOT_YET)) throw error;
+        if (!wasRefused(error, NOT_YET)) throw error;
       }
     },
   });

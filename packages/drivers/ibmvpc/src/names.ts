@@ -7,12 +7,42 @@ import {
   type Tag,
   tagOf,
 } from "@nodeyard/driver";
+import type { Reason } from "./errors.ts";
 
 /** What carries a tag in its name: IBM takes none of users with the calls that make machines, addresses and images, and names are unique in a region. */
 export interface Named {
   readonly id: string;
   readonly name: string;
   readonly resource_group?: { readonly name?: string };
+}
+
+/** A boot volume, and the machines that it is attached to. */
+export interface Volume extends Named {
+  readonly volume_attachments?: readonly { readonly instance?: { readonly id?: string } }[];
+}
+
+/** A machine, as far as the driver reads it. */
+export interface Instance extends Named {
+  readonly status: string;
+  readonly status_reasons?: readonly Reason[];
+  readonly zone: { readonly name: string };
+  readonly vcpu?: { readonly count?: number };
+  /** GiB. */
+  readonly memory?: number;
+  readonly primary_network_interface?: {
+    readonly id: string;
+    readonly primary_ip?: { readonly address?: string };
+  };
+  readonly boot_volume_attachment?: { readonly volume?: { readonly id?: string } };
+}
+
+/** A floating IP, as far as the driver reads it. */
+export interface FloatingIp extends Named {
+  readonly address: string;
+  readonly status: string;
+  readonly zone: { readonly name: string };
+  /** What it is attached to; the address of a network interface has that of its machine. */
+  readonly target?: { readonly id?: string; readonly href?: string };
 }
 
 const NODE = /^np(\d{10})(?:-([0-9a-f]{10}))?$/;

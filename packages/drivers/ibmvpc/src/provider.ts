@@ -3,8 +3,7 @@ import {
   type CloudPart,
   type DriverContext,
   type LabelConfig,
-  ListWatch,
-  messageOf,
+  marketType,
   type OpenFile,
   tagOf,
 } from "@nodeyard/driver";
@@ -14,31 +13,28 @@ import type { IbmLabelOwn, IbmPoolOwn, IbmProviderConfig } from "./config.ts";
 import type { Ibm } from "./ibm.ts";
 import { imagesOf } from "./images.ts";
 import { Lookups } from "./lookups.ts";
-import { amountsOf, type Instance, machineWork, type Volume } from "./machines.ts";
-import { Names } from "./names.ts";
+import { amountsOf, machineWork } from "./machines.ts";
+import { type Instance, Names, type Volume } from "./names.ts";
 
-/** Lists show a new machine after this at the latest, milliseconds. */
-const LISTED_MS = 30_000;
+/** What a provider has of its host. */
+export interface ProviderHost {
+  readonly openFile: OpenFile;
+}
 
 /** A provider of a VPC. No I/O. */
 export function ibmCloud(
   config: IbmProviderConfig,
   { clock, log, installation, purpose = "serve" }: DriverContext,
-  { ibm, openFile, closed }: { readonly ibm: Ibm; readonly openFile: OpenFile; readonly closed: AbortSignal },
+  { ibm, openFile, closed }: ProviderHost & { readonly ibm: Ibm; readonly closed: AbortSignal },
 ): Cloud<Instance> {
-  const { own, pools, name: provider } = config;
-  const names = new Names(installation, provider, own.systems.keys());
-  const lookups = new Lookups(ibm, clock, config);
-  const addresses = new Addresses({ ibm, clock, names, lookups, config });
-  const watch = new ListWatch<Instance>({
-    ...{ clock, what: "list of instances", settledMs: LISTED_MS, idOf: ({ id }) => id, isGone: () => false },
-    list: (signal) => ibm.list<Instance>("instances", signal),
-    onFailure: (error) =>
-      log.warn({ provider, error: messageOf(error) }, "cannot list the instances; will retry"),
-  });
-  const images = imagesOf({ config, ibm, clock, names, lookups, openFile });
+  const { own, pools, name } = config;
+  const names = new Names(installation, name, own.systems.keys());
+  const lookups = new Lookups({ ibm, clock, config });
+  const site = { config, ibm, clock, names, lookups };
+  const addresses = new Addresses(site);
+  const images = imagesOf({ ...site, openFile });
   return {
-    ...machineWork({ config, ibm, clock, names, lookups, addresses, watch, closed }),
+    ...machineWork({ ...site, addresses, log, closed }),
     place: () => ({ ...(ibm.account && { account: ibm.account }), region: own.region }),
     parts: { floatingip: addresses.part, volume: volumesOf(ibm, names), ...images.parts },
     partsOf: ({ boot_volume_attachment: boot }) => [boot?.volume?.id],
@@ -51,7 +47,7 @@ export function ibmCloud(
     }),
     offers: {
       ...defined({ images: images.store }),
-      types: { of: (label) => typeOf(label as LabelConfig<IbmLabelOwn>) },
+      types: { of: ({ own: label }: LabelConfig<IbmLabelOwn>) => marketType(label.profile, label.spot) },
       pace: { now: () => ibm.limiter },
       zones: {
         list: async (pool, signal) =>
@@ -65,14 +61,10 @@ export function ibmCloud(
         await Promise.all(pools.map((pool) => lookups.group(names.group(pool.name), signal)));
     },
     close() {
-      for (const one of [watch, lookups, addresses]) one.close();
+      lookups.close();
+      addresses.close();
     },
   };
-}
-
-/** Machines of one profile and market fail together. */
-function typeOf({ own }: LabelConfig<IbmLabelOwn>): string {
-  return own.spot ? `${own.profile}, spot` : own.profile;
 }
 
 /** Boot volumes, which go with their machine unless somebody changed that. */

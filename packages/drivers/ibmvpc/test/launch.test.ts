@@ -415,7 +415,7 @@ describe("a login", () => {
     expect(provider.place?.()).toMatchObject({ region: "us-south", account: expect.any(String) });
     rig.env.VPC_URL = "https://eu-de.iaas.cloud.ibm.com/v1";
     await rig.clock.advance(3_600_000);
-    expect(await kindOf(rig.drive(provider.list(SIGNAL)))).toMatch(/^access: .*name https:..eu-de.* now/);
+    expect(await kindOf(rig.drive(provider.list(SIGNAL)))).toMatch(/^access: .*are for https:..eu-de.* now/);
     delete rig.env.VPC_URL;
     rig.cloud.account = "another";
     await rig.clock.advance(3_600_000);

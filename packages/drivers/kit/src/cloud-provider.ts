@@ -170,6 +170,11 @@ export function cloudMethods<T, Part>(
   } satisfies Omit<OpenMethods, "quota" | "check" | "close">;
 }
 
+/** The type (`offers.types`) of machines of one kind in one market, which fail together. */
+export function marketType(type: string, isSpot: boolean): string {
+  return isSpot ? `${type}, spot` : type;
+}
+
 /** Attachments from a part to its machine: an address on an interface on a machine has two. More are a circle. */
 const MOST_ATTACHMENTS = 4;
 

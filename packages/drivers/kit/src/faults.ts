@@ -26,11 +26,9 @@ export interface FaultRow {
 
 /** The first row that fits; for a fault that none fits, what its status means everywhere. */
 export function judged(table: readonly FaultRow[], fault: Fault): Pick<FaultRow, "kind" | "remedy"> {
-  const { codes, status, text } = fault;
-  const isOne = (code: string | RegExp) =>
-    typeof code === "string" ? codes.includes(code) : codes.some((one) => code.test(one));
+  const { status, text } = fault;
   const fits = (row: FaultRow) =>
-    (row.codes === undefined || row.codes.some(isOne)) &&
+    (row.codes === undefined || row.codes.some((code) => hasCode(fault, code))) &&
     (row.statuses === undefined || (status !== undefined && row.statuses.includes(status))) &&
     (row.text === undefined || row.text.test(text));
   return table.find(fits) ?? { kind: kindOfStatus(status) };
@@ -72,6 +70,22 @@ export function errorMap(
   }) satisfies MapError;
 }
 
+/** The error of what was accepted and then failed, such as a machine or an operation, by the code and the text that the cloud gives. */
+export function failureBy(
+  table: readonly FaultRow[],
+  what: string,
+  { code = "no code", message = "no reason is given" }: { readonly code?: string; readonly message?: string },
+): DriverError {
+  const { kind } = judged(table, { codes: [code], status: undefined, text: message });
+  return new DriverError(kind, `${what}: ${message} (${code})`);
+}
+
+/** The error of a call that makes something: what is missing then is what its body names. `mapError`: of `errorMap`. */
+export function orderFault(error: unknown, mapError: ReturnType<typeof errorMap>): unknown {
+  if (mapError(error, "").kind !== "not-found") return error;
+  return new DriverError("configuration", messageOf(error), { cause: error });
+}
+
 /** What an answer says of a fault, for `ApiError`. */
 export interface SaidFault {
   readonly codes?: readonly string[];
@@ -104,18 +118,20 @@ export class ApiError extends NodeyardError implements Fault {
   }
 }
 
-/** Whether a cloud refused a call with one of these statuses or codes. */
-export function wasRefused(error: unknown, ...why: readonly (number | string)[]): error is ApiError {
-  return (
-    error instanceof ApiError &&
-    why.some((one) => (typeof one === "number" ? error.status === one : error.codes.includes(one)))
-  );
+/** Whether a cloud refused a call with one of these statuses, codes or forms of codes. */
+export function wasRefused(error: unknown, ...why: readonly (number | string | RegExp)[]): error is ApiError {
+  if (!(error instanceof ApiError)) return false;
+  return why.some((one) => (typeof one === "number" ? error.status === one : hasCode(error, one)));
+}
+
+function hasCode({ codes }: Pick<Fault, "codes">, code: string | RegExp): boolean {
+  return typeof code === "string" ? codes.includes(code) : codes.some((one) => code.test(one));
 }
 
 /** The answer of a call; undefined: it was refused with one of these, by default because the object does not exist. */
 export async function unlessRefused<T>(
   call: Promise<T>,
-  ...why: readonly (number | string)[]
+  ...why: readonly (number | string | RegExp)[]
 ): Promise<T | undefined> {
   try {
     return await call;

@@ -47,6 +47,8 @@ export interface HttpCallsOptions<Login> {
   /** Milliseconds until another try; null: none, and the call rejects with the failure. */
   readonly again: (failed: FailedTry) => number | null;
   readonly limiter?: RateLimiter;
+  /** Of calls that have none of their own. */
+  readonly observe?: HttpCall<Login>["observe"];
 }
 
 /** Default of `tryMs`. */
@@ -100,7 +102,7 @@ export class HttpCalls<Login> {
   /** One exchange. Only the caller's abort rejects. */
   async #try<T>(call: HttpCall<Login>, read: (answer: HttpAnswer, request: Unsent) => T) {
     const { clock, limiter, login: logIn, send, fault } = this.#options;
-    const { signal, first = false, tryMs = TRY_MS, operation, observe } = call;
+    const { signal, first = false, tryMs = TRY_MS, operation, observe = this.#options.observe } = call;
     let login: Login | undefined;
     let request: Unsent | undefined;
     let answer: HttpAnswer | undefined;
@@ -138,6 +140,18 @@ export class HttpCalls<Login> {
   }
 }
 
+/** The fields of a success. Anything else is an OddAnswer: taken for a list of nothing, it would look like an empty cloud. */
+export function answeredJson<T extends object>(answer: HttpAnswer, request: Unsent): T {
+  try {
+    const value: unknown = JSON.parse(answer.text);
+    if (typeof value === "object" && value !== null) return value as T;
+  } catch {
+    // The parser's error quotes the answer.
+  }
+  const what = `${callText(request)}: the answer ${answer.status}${pageText(request, answer)}`;
+  throw new OddAnswer(`${what} is no JSON of the API`);
+}
+
 /** The error for an error answer. A page of HTML without a request id does not come from the cloud. */
 function refusal(
   { service }: Pick<HttpCall<never>, "service">,
@@ -171,28 +185,36 @@ export function safeRetry(
   { request, answer, attempt }: Pick<FailedTry, "request" | "answer" | "attempt">,
   now: number,
   random: Random,
+  isSafe = isIdempotent,
 ): { readonly retryMs: number | null; readonly overloaded: boolean } {
   const asked = answer === undefined ? null : retryAfter(answer, now);
   const status = answer?.status ?? 0;
   const overloaded = status === 429 || (LATER.has(status) && asked !== null);
-  // PUT and DELETE have the same effect when they are repeated; a repeated POST could make a second server.
-  const isIdempotent = request !== undefined && request.method !== "POST" && request.method !== "PATCH";
   const isPassing = answer === undefined || LATER.has(status) || BROKEN.has(status);
-  const isAgain = overloaded || (isIdempotent && isPassing);
+  const isAgain = overloaded || (request !== undefined && isSafe(request) && isPassing);
   if (!isAgain || attempt >= RETRIES || (asked ?? 0) > LONGEST_WAIT_MS) return { retryMs: null, overloaded };
   return { retryMs: asked ?? backoff(random, attempt, BASE_MS, CAP_MS), overloaded };
 }
 
-/** `again` of such a cloud. Too many calls slow down the limiter. */
+/** PUT and DELETE have the same effect when they are repeated; a repeated POST could make a second server. */
+function isIdempotent({ method }: Unsent): boolean {
+  return method !== "POST" && method !== "PATCH";
+}
+
+/**
+ * `again` of such a cloud. Too many calls slow down the limiter. `isSafe`: of which calls it does not matter whether the server did something,
+ * as where names or ids of requests make each take effect once.
+ */
 export function safely(
   clock: Clock,
   random: Random,
   limiter?: RateLimiter,
+  isSafe = isIdempotent,
 ): HttpCallsOptions<never>["again"] {
   return (tried) => {
     // A login that failed, or a full queue at the rate limit, is not repeated here: the callers try again.
     if (tried.request === undefined) return null;
-    const { retryMs, overloaded } = safeRetry(tried, clock.now(), random);
+    const { retryMs, overloaded } = safeRetry(tried, clock.now(), random, isSafe);
     if (overloaded) limiter?.refused(retryMs ?? 0);
     return retryMs;
   };

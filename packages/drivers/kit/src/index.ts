@@ -57,6 +57,7 @@ export * from "./resources.ts";
 export * from "./run-steps.ts";
 export * from "./scanner.ts";
 export * from "./session.ts";
+export * from "./sign-in.ts";
 export * from "./sliver-machine.ts";
 export * from "./tags.ts";
 export * from "./templates.ts";

@@ -9,7 +9,7 @@ import type { HttpAnswer, Unsent, Wire } from "./wire.ts";
 /** How a cloud is signed in to and called. */
 export interface SessionOptions<Token>
   extends Pick<RenewedValueOptions<Token>, "endOf" | "early" | "secretsOf">,
-    Pick<HttpCallsOptions<Token>, "fault"> {
+    Pick<HttpCallsOptions<Token>, "fault" | "observe"> {
   readonly clock: Clock;
   readonly random: Random;
   readonly send: Wire["send"];
@@ -60,10 +60,11 @@ export class Session<Token> implements Account {
 
   /** Calls that the cloud counts apart, with a rate limit of their own. */
   callsAt(limiter: RateLimiter): HttpCalls<Token> {
-    const { clock, random, send, fault, again = (at) => safely(clock, random, at) } = this.#options;
+    const { clock, random, send, fault, observe } = this.#options;
+    const { again = (at) => safely(clock, random, at) } = this.#options;
     return new HttpCalls<Token>({
       ...{ clock, send, limiter, again: again(limiter) },
-      ...defined({ fault }),
+      ...defined({ fault, observe }),
       login: (signal) => this.token(signal),
       refused: (token) => this.#tokens.replace(token),
     });

@@ -34,6 +34,21 @@ export interface Wire {
 /** What a call sends, once the login is known. */
 export type Unsent = Omit<HttpRequest, "signal">;
 
+/** A request of an API that speaks JSON and takes a bearer token. */
+export function bearerRequest(
+  method: Unsent["method"],
+  url: string,
+  token: string,
+  { body, headers }: { readonly body?: object | undefined; readonly headers?: Unsent["headers"] | undefined },
+): Unsent {
+  const type = body !== undefined && { "content-type": "application/json" };
+  return {
+    ...{ method, url },
+    headers: { authorization: `Bearer ${token}`, accept: "application/json", ...type, ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  };
+}
+
 /** Whether a body can be read only once. */
 export function isStream(body: HttpRequest["body"]): body is AsyncIterable<Uint8Array> {
   return typeof body === "object" && Symbol.asyncIterator in body;
