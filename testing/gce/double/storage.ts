@@ -80,7 +80,10 @@ export class Storage {
     }
   }
 
-  /** A part of a resumable upload, or the question how far it is. `isHalf`: the bucket takes only the first half of it. */
+  /**
+   * A part of a resumable upload, or the question how far it is. Bytes that the bucket has already are ignored (its guide, "Resume an
+   * interrupted upload"). `isHalf`: the bucket takes only the first half of the others.
+   */
   part(id: string | null, { headers, body }: Arrived, isHalf: boolean): Answer {
     const session = this.#sessions.get(id ?? "");
     if (session === undefined) throw new Refusal(410, "uploadBroken", "the upload session is gone");
@@ -90,12 +93,13 @@ export class Storage {
     if (total === undefined) throw new Refusal(400, "invalid", `cannot read the range ${range}`);
     const isQuestion = from === undefined && body.byteLength === 0;
     if (!isQuestion) {
-      if (Number(from) !== held || Number(to) + 1 - Number(from) !== body.byteLength)
+      if (Number(from) > held || Number(to) + 1 - Number(from) !== body.byteLength)
         throw new Refusal(400, "invalid", `the part ${range} does not follow byte ${held}`);
       if (total === "*" && body.byteLength % UNIT !== 0)
         throw new Refusal(400, "invalid", `a part must have a multiple of ${UNIT} bytes`);
     }
-    const taken = isHalf ? body.subarray(0, Math.floor(body.byteLength / 2 / UNIT) * UNIT) : body;
+    const fresh = isQuestion ? body : body.subarray(held - Number(from));
+    const taken = isHalf ? fresh.subarray(0, Math.floor(fresh.byteLength / 2 / UNIT) * UNIT) : fresh;
     session.parts.push(taken);
     const now = held + taken.byteLength;
     if (total === "*" || now < Number(total))

@@ -10,7 +10,7 @@ import {
 import type { AwsAccount } from "./account.ts";
 import { codeOf } from "./client/index.ts";
 import type { AwsLabelOwn, AwsPoolOwn, AwsProviderConfig } from "./config.ts";
-import { awsImageStore, uploadedParts } from "./images/index.ts";
+import { awsImages } from "./images/store.ts";
 import { amountsOf, besideInstances } from "./leaks.ts";
 import { machineType } from "./machines/bodies.ts";
 import { assertStays, isInterrupted } from "./machines/interruptions.ts";
@@ -39,13 +39,11 @@ export function awsCloud(
   const labels = config.pools.flatMap(({ labels: all }) => [...all.values()]);
   // Only these quotas count. Others of the account have nothing to do with the labels, and a quota of 0 must not stop the provider.
   const codes = new Set(labels.flatMap(({ own }) => labelCodes(own)));
-  const uploads = { aws, clock, openFile, settings: config.own };
+  const owner = { installation, provider: config.name };
+  const images = awsImages({ aws, clock, openFile, settings: config.own, owner });
   return {
     ...instanceWork(parts),
-    parts: {
-      ...besideInstances(account, codes),
-      ...uploadedParts(uploads, { installation, provider: config.name }),
-    },
+    parts: { ...besideInstances(account, codes), ...images.parts },
     partsOf: ({ Placement }) => [Placement?.HostId],
     // It still runs for two minutes.
     isEnding: isInterrupted,
@@ -73,7 +71,7 @@ export function awsCloud(
         },
       },
       handover: { ready: (tag, step) => assertStays(parts, tag, step) },
-      images: awsImageStore(uploads),
+      images: images.store,
     },
     place: () => account.place,
     async check(signal) {

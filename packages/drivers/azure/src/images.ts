@@ -69,17 +69,14 @@ export function imageStore(
   return imageSteps<AzureResource>({
     ...{ clock: account.clock, formats: ["vhd"], uploadMs: own.uploadMs },
     idOf: ({ name }) => name,
-    metadataOf: ({ tags = {} }) => tags,
     read: (name, signal) => arm.get(imageOf(name), signal),
     async find(tag, signal) {
-      // The name has the whole tag, so it says whose they are: tags may have been replaced.
       const name = nameOf(tag);
-      const tags = imageMetadata(tag);
       const made = await arm.get<AzureResource>(imageOf(name), signal);
-      if (made?.properties.provisioningState === "Succeeded") return [{ ...made, tags }];
+      if (made?.properties.provisioningState === "Succeeded") return [made];
       // An image that failed is made again of the disk, if that is there.
       const found = (await arm.get<AzureResource>(diskOf(name), signal)) ?? made;
-      return found === undefined ? [] : [{ ...found, tags }];
+      return found === undefined ? [] : [found];
     },
     stateOf({ id, properties: { provisioningState = "without a state" } }) {
       if (!/\/images\/[^/]+$/i.test(id)) return "open";
@@ -109,7 +106,6 @@ export function imageStore(
       const zoneResilient = sizes.some(({ zones }) => zones.length > 0);
       const body = bodyOf(order, { hyperVGeneration, storageProfile: { osDisk, zoneResilient } });
       await arm.whole("PUT", imageOf(name), body, signal);
-      order.progress(order.size);
     },
     delete: (name, signal) => arm.gone(imageOf(name), signal),
     clean: (tag, signal) => removeDisk(account, diskOf(nameOf(tag)), signal),

@@ -2,25 +2,19 @@ import {
   type Clock,
   type CloudPart,
   type ImageStore,
-  type ImageTag,
-  imageMetadata,
   imageSteps,
   type OpenFile,
+  partedFiles,
 } from "@nodeyard/driver";
-import { Bucket } from "./bucket.ts";
+import { bucketOf } from "./bucket.ts";
 import type { IbmProviderConfig } from "./config.ts";
 import { hasCode, IN_USE, ofOrder } from "./errors.ts";
 import type { Ibm } from "./ibm.ts";
 import type { Image, Lookups } from "./lookups.ts";
 import type { Names } from "./names.ts";
 
-/** An image by the name that its upload gives it, which proves its tag; its id is IBM's, once there is one. */
-interface Upload extends Partial<Image> {
-  readonly name: string;
-  readonly tag?: ImageTag;
-}
-/** Of an upload of which there is no image yet. */
-const OPEN = "open";
+/** An image by the name that its upload gives it, which proves its tag; its id is IBM's, once lists show it. */
+type Upload = Pick<Image, "name"> & Partial<Image>;
 
 interface StoreParts {
   readonly config: IbmProviderConfig;
@@ -36,35 +30,32 @@ export function imagesOf({ config: { own }, ibm, clock, names, lookups, openFile
   readonly store?: ImageStore;
   readonly parts: Readonly<Record<string, CloudPart>>;
 } {
-  /** What has a tag of this installation in its name. */
-  const tagged = (all: readonly (readonly [id: string, name: string])[]) =>
-    all
-      .map(([id, name]) => ({ id, tag: null, imageTag: names.imageTag(name) }))
-      .filter((one) => one.imageTag !== null);
   const image: CloudPart = {
-    list: async (signal) => {
+    async list(signal) {
       const all = await ibm.list<Image>("images", signal, { visibility: "private" });
-      return tagged(all.map(({ id, name }) => [id, name] as const));
+      return all
+        .map(({ id, name }) => ({ id, tag: null, imageTag: names.imageTag(name) }))
+        .filter(({ imageTag }) => imageTag !== null);
     },
     delete: (id, signal) => ibm.delete("image", `/images/${encodeURIComponent(id)}`, signal),
   };
   if (own.objectStorage === null) return { parts: { image } };
-  const bucket = new Bucket(ibm, own.objectStorage);
+  const { store: bucket, hrefOf } = bucketOf(ibm, own.objectStorage);
+  const tagOf = (key: string) => names.imageTag(key);
+  const files = partedFiles(bucket, openFile, { prefix: "npimage-", tagOf });
   const keyOf = (name: string) => `${name}.${own.imageFormat}`;
   const named = (name: string, signal: AbortSignal) => ibm.named<Image>("images", name, signal);
   const store = imageSteps<Upload>({
     ...{ clock, formats: [own.imageFormat], uploadMs: own.uploadMs },
     idOf: ({ name }) => name,
     externalIdOf: ({ id = "" }) => id,
-    metadataOf: ({ tag }) => (tag ? imageMetadata(tag) : {}),
     async find(tag, signal) {
-      const name = names.image(tag);
-      return [{ name, status: OPEN, ...(await named(name, signal)), tag }];
+      const found = await named(names.image(tag), signal);
+      return found === undefined ? [] : [found];
     },
     // Lists show a new one late; the step has a limit.
     read: async (name, signal) => (await named(name, signal)) ?? { name, status: "pending" },
-    stateOf({ status = "", status_reasons: [reason] = [] }, _, isSent) {
-      if (status === OPEN) return isSent ? "is not there" : "open";
+    stateOf({ status = "", status_reasons: [reason] = [] }) {
       if (status === "available") return "ready";
       if (status === "pending") return "busy";
       return `is ${status}: ${reason?.message ?? ""} (${reason?.code ?? "no reason is given"})`;
@@ -72,12 +63,11 @@ export function imagesOf({ config: { own }, ibm, clock, names, lookups, openFile
     create: async ({ tag }) => names.image(tag),
     async *send(name, order, _, signal) {
       const key = keyOf(name);
-      if ((await bucket.keys(key, signal)).includes(key)) order.progress(order.size);
-      else yield* bucket.put(key, order, openFile, signal);
+      if (!(await bucket.whole(key, signal)).includes(key)) yield* files.put(key, order, signal);
       const body = {
         name,
         resource_group: await lookups.group(names.group(null), signal),
-        file: { href: await bucket.hrefOf(key, signal) },
+        file: { href: await hrefOf(key, signal) },
         operating_system: { name: own.systems.get(order.tag.image) ?? "" },
       };
       try {
@@ -90,20 +80,7 @@ export function imagesOf({ config: { own }, ibm, clock, names, lookups, openFile
       const found = await named(name, signal);
       if (found !== undefined) await image.delete(found.id, signal);
     },
-    clean: (tag, signal) => bucket.delete(keyOf(names.image(tag)), signal),
+    clean: (tag, signal) => files.delete(keyOf(names.image(tag)), signal),
   });
-  return {
-    store,
-    parts: {
-      image,
-      object: {
-        async list(signal) {
-          const begun = (await bucket.begun("npimage-", signal)).map(([key]) => key);
-          const keys = new Set([...(await bucket.keys("npimage-", signal)), ...begun]);
-          return tagged([...keys].map((key) => [key, key] as const));
-        },
-        delete: (key, signal) => bucket.delete(key, signal),
-      },
-    },
-  };
+  return { store, parts: { image, object: files.part } };
 }

@@ -52,6 +52,7 @@ export * from "./machine-steps.ts";
 export * from "./node-machines.ts";
 export type * from "./offers.ts";
 export * from "./pages.ts";
+export * from "./parted-files.ts";
 export * from "./place.ts";
 export * from "./resources.ts";
 export * from "./run-steps.ts";

@@ -15,7 +15,7 @@ const LATE = 32;
 
 interface Upload {
   readonly state: string;
-  readonly external_id: { readonly blocks?: number } | null;
+  readonly external_id: { readonly pieces?: number } | null;
 }
 
 async function uploadOf(site: Site): Promise<Upload | undefined> {
@@ -63,7 +63,7 @@ providers:
     await expect.poll(sent, { timeout: patient(120_000) }).toBeGreaterThan(BEFORE);
     let stored = 0;
     const look = async () => {
-      stored = (await uploadOf(site))?.external_id?.blocks ?? 0;
+      stored = (await uploadOf(site))?.external_id?.pieces ?? 0;
       return stored;
     };
     await expect.poll(look).toBeGreaterThan(0);

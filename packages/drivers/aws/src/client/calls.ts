@@ -53,6 +53,7 @@ export const CALLS = {
     "s3.completeMultipartUpload",
     "s3.abortMultipartUpload",
     "s3.listMultipartUploads",
+    "s3.listParts",
     "s3.headObject",
     "s3.getObjectTagging",
     "s3.deleteObject",

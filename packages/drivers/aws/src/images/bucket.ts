@@ -1,90 +1,122 @@
-import type { CompletedPart } from "@aws-sdk/client-s3";
-import { type FoundPart, type ImageTag, inParallel, isOfUpload, pieces, streamed } from "@nodeyard/driver";
-import type { Aws } from "../client/index.ts";
+import querystring from "node:querystring";
+import {
+  allPages,
+  type ImageTag,
+  imageMetadata,
+  imageTagOf,
+  isOfUpload,
+  type PartedStore,
+  partedFiles,
+  present,
+  type UploadOrder,
+} from "@nodeyard/driver";
+import { codeOf } from "../client/index.ts";
 import { metadataOf } from "../tags.ts";
-import type { Upload } from "./parts.ts";
-import { keyOf, objectTagging, tagOfKey } from "./tags.ts";
+import type { ImageParts } from "./upload.ts";
 
-/** Bytes. S3's limits: an object has up to 10,000 parts of at least 5 MiB. */
-const LEAST_PART = 16 * 1024 * 1024;
-const MOST_PARTS = 10_000;
-/** Parts in memory at the same time. */
-const PARALLEL = 4;
+/** What S3 calls the content of a part. */
+interface Mark {
+  readonly ETag?: string | undefined;
+  readonly ChecksumCRC32?: string | undefined;
+}
+
+/** Files of a provider's uploads in its bucket; undefined: it has none. */
+export function filesOf({ aws, openFile, owner, settings: { bucket: Bucket } }: ImageParts) {
+  if (Bucket === null) return undefined;
+  const store: PartedStore<Mark> = {
+    async whole(Prefix, signal) {
+      const objects = await aws.list("s3.listObjectsV2", "Contents", { Bucket, Prefix }, signal);
+      // Objects exist only during their import, so few need a call for their tags.
+      const keys = objects.map(async ({ Key = "" }) => {
+        const tag = tagOfKey(Key);
+        const found = tag && (await aws.maybe("s3.getObjectTagging", { Bucket, Key }, signal));
+        // An object that someone else put under such a key must not be deleted.
+        return tag !== null && isOfUpload(metadataOf(found?.TagSet), tag) ? Key : [];
+      });
+      return (await Promise.all(keys)).flat();
+    },
+    async begun(Prefix, signal) {
+      // One page has 1000 entries, more than the unfinished uploads of one provider will ever be.
+      const { Uploads = [] } = await aws.call("s3.listMultipartUploads", { Bucket, Prefix }, signal);
+      return Uploads.map(({ Key = "", UploadId = "" }) => [Key, UploadId] as const);
+    },
+    async begin(Key, order, signal) {
+      const request = { Bucket, Key, Tagging: objectTagging(order) };
+      return (await aws.call("s3.createMultipartUpload", request, signal)).UploadId!;
+    },
+    async parts(Key, UploadId, signal) {
+      try {
+        const pages = await allPages(
+          `list of parts of ${Key}`,
+          (PartNumberMarker) =>
+            aws.call("s3.listParts", { Bucket, Key, UploadId, ...present({ PartNumberMarker }) }, signal),
+          ({ IsTruncated, NextPartNumberMarker }) => (IsTruncated ? NextPartNumberMarker : undefined),
+        );
+        return new Map(pages.flatMap(({ Parts = [] }) => Parts.map((part) => [part.PartNumber!, part])));
+      } catch (error) {
+        // Policies of older versions lack the right, and all parts can be sent again.
+        if (codeOf(error) !== "AccessDenied") throw error;
+        return new Map();
+      }
+    },
+    put: (Key, UploadId, PartNumber, Body, signal) =>
+      aws.call("s3.uploadPart", { Bucket, Key, UploadId, PartNumber, Body }, signal),
+    async complete(Key, UploadId, parts, signal) {
+      const Parts = parts.map(([PartNumber, { ETag, ChecksumCRC32 }]) => ({
+        PartNumber,
+        ETag,
+        ChecksumCRC32,
+      }));
+      const end = { Bucket, Key, UploadId, MultipartUpload: { Parts } };
+      await aws.call("s3.completeMultipartUpload", end, signal);
+    },
+    async delete(Key, UploadId, signal) {
+      if (UploadId !== undefined)
+        await aws.maybe("s3.abortMultipartUpload", { Bucket, Key, UploadId }, signal);
+      // S3 reports success when the object does not exist.
+      else await aws.call("s3.deleteObject", { Bucket, Key }, signal);
+    },
+  };
+  const files = partedFiles(store, openFile, { prefix: keysOf(owner), tagOf: tagOfKey });
+  return {
+    ...{ ...files, bucket: Bucket },
+    /** Whether the complete file of an upload is there. The size is enough: S3 checked the parts' checksums. */
+    async has(Key: string, size: number, signal: AbortSignal): Promise<boolean> {
+      const found = await aws.maybe("s3.headObject", { Bucket, Key }, signal);
+      return found?.ContentLength === size;
+    },
+  };
+}
+
+/** Start of all keys in the bucket, which may have files of others. */
+const ROOT = "nodeyard";
 
 /**
- * Uploads the file in parts. An upload that a crash interrupted under the same key is aborted first: S3 charges for its parts.
- * The object appears with the last call only, so it is complete or not there.
+ * Key of an upload's file in the bucket. The key contains the tag, so that a listing shows the owner without a call per object.
+ * Parts are encoded, so a slash in a name does not split them.
  */
-export async function putObject({ order, aws, signal, openFile }: Upload, Bucket: string): Promise<void> {
-  const at = { Bucket, Key: keyOf(order.tag) };
-  await removeObjects(aws, Bucket, order.tag, signal);
-  const begin = { ...at, Tagging: objectTagging(order) };
-  const { UploadId } = await aws.call("s3.createMultipartUpload", begin, signal);
-  const parts: CompletedPart[] = [];
-  // Larger only where MOST_PARTS of LEAST_PART do not hold the file, because PARALLEL parts are in memory.
-  const length = Math.max(LEAST_PART, Math.ceil(order.size / MOST_PARTS));
-  const all = pieces(streamed(openFile, order), length);
-  for await (const _ of inParallel(all, PARALLEL, async ({ index, bytes }) => {
-    const request = { ...at, UploadId, PartNumber: index + 1, Body: bytes };
-    const { ETag, ChecksumCRC32 } = await aws.call("s3.uploadPart", request, signal);
-    // S3 refuses parts that are not in order, and they arrive in any.
-    parts[index] = { PartNumber: index + 1, ETag, ChecksumCRC32 };
-  }));
-  const end = { ...at, UploadId, MultipartUpload: { Parts: parts } };
-  await aws.call("s3.completeMultipartUpload", end, signal);
+export function keyOf({ image, buildId, uploadId, ...owner }: ImageTag): string {
+  return keysOf(owner) + [image, buildId, uploadId].map(encodeURIComponent).join("/");
 }
 
-/** Whether the complete file of an upload is in the bucket. The size is enough: S3 checked the parts' checksums. */
-export async function hasObject({ order, aws, signal }: Upload, Bucket: string): Promise<boolean> {
-  const found = await aws.maybe("s3.headObject", { Bucket, Key: keyOf(order.tag) }, signal);
-  return found?.ContentLength === order.size;
+/** The prefix of all keys of one provider. */
+function keysOf({ installation, provider }: Pick<ImageTag, "installation" | "provider">): string {
+  return `${[ROOT, installation, provider].map(encodeURIComponent).join("/")}/`;
 }
 
-/** Deletes the object of an upload and aborts its unfinished multipart uploads. None is no error. */
-export async function removeObjects(
-  aws: Aws,
-  Bucket: string,
-  tag: ImageTag,
-  signal: AbortSignal,
-): Promise<void> {
-  const key = keyOf(tag);
-  // The prefix may also match longer keys.
-  for (const { Key, UploadId } of await multipartUploads(aws, Bucket, key, signal))
-    if (Key === key) await aws.maybe("s3.abortMultipartUpload", { Bucket, Key, UploadId }, signal);
-  // S3 reports success when the object does not exist.
-  await aws.call("s3.deleteObject", { Bucket, Key: key }, signal);
+/** The tag in a key; null for any other key. */
+function tagOfKey(key: string): ImageTag | null {
+  const [, installation = "", provider = "", image = "", buildId = "", uploadId = ""] = key
+    .split("/")
+    .map(querystring.unescape);
+  const tag = { installation, provider, image, buildId, uploadId };
+  return keyOf(tag) === key ? imageTagOf(imageMetadata(tag)) : null;
 }
 
-/** Objects whose keys begin with `Prefix`, complete or unfinished. */
-export async function listObjects(
-  aws: Aws,
-  Bucket: string,
-  Prefix: string,
-  signal: AbortSignal,
-): Promise<readonly FoundPart[]> {
-  const objects = await aws.list("s3.listObjectsV2", "Contents", { Bucket, Prefix }, signal);
-  const begun = await multipartUploads(aws, Bucket, Prefix, signal);
-  // Objects exist only during their import, so few need a call for their tags. Tags of an unfinished multipart upload cannot be read.
-  const finished = objects.map(async ({ Key = "" }) =>
-    (await isTagged(aws, Bucket, Key, signal)) ? Key : [],
-  );
-  const keys = new Set([...(await Promise.all(finished)).flat(), ...begun.flatMap(({ Key }) => Key ?? [])]);
-  return [...keys].flatMap((id) => {
-    const imageTag = tagOfKey(id);
-    return imageTag === null ? [] : { type: "object", id, tag: null, imageTag };
-  });
-}
-
-/** Whether the tags of an object agree with its key. An object that someone else put under such a key must not be deleted. */
-async function isTagged(aws: Aws, Bucket: string, Key: string, signal: AbortSignal): Promise<boolean> {
-  const named = tagOfKey(Key);
-  if (named === null) return false;
-  const found = await aws.maybe("s3.getObjectTagging", { Bucket, Key }, signal);
-  return isOfUpload(metadataOf(found?.TagSet), named);
-}
-
-async function multipartUploads(aws: Aws, Bucket: string, Prefix: string, signal: AbortSignal) {
-  // One page has 1000 entries, more than the unfinished uploads of one provider will ever be.
-  const { Uploads = [] } = await aws.call("s3.listMultipartUploads", { Bucket, Prefix }, signal);
-  return Uploads;
+/** S3 allows ten tags per object and restricts their characters (S3 User Guide, "Categorizing your storage using tags"). */
+function objectTagging({ tag, metadata }: UploadOrder): string {
+  // The tag first, since the rest may be cut.
+  const all = Object.entries({ ...imageMetadata(tag), ...metadata, ...imageMetadata(tag) });
+  const allowed = all.filter((pair) => pair.every((text) => /^[\w +\-=.:/@]*$/.test(text)));
+  return new URLSearchParams(allowed.slice(0, 10)).toString();
 }

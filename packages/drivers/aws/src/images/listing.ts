@@ -1,52 +1,11 @@
-import type { Image } from "@aws-sdk/client-ec2";
-import { type CloudPart, type FoundPart, imageTagOf } from "@nodeyard/driver";
-import { metadataOf } from "../tags.ts";
-import { listObjects, removeObjects } from "./bucket.ts";
-import { allImportTasks } from "./import.ts";
-import { type ImageParts, listImages, listSnapshots, places } from "./parts.ts";
-import { keysOf, tagOfKey } from "./tags.ts";
+import { type CloudPart, type FoundPart, sameImage } from "@nodeyard/driver";
+import type { Aws } from "../client/index.ts";
+import { tagListOf } from "../tags.ts";
+import { type Item, importTasks, itemsWith, listImages, listSnapshots } from "./items.ts";
+import type { ImageParts } from "./upload.ts";
 
-/** Whose uploads are listed. */
-interface Owner {
-  readonly installation: string;
-  readonly provider: string;
-}
-
-/**
- * All resources that uploads of a provider made, in its region and in the regions it copies to. A snapshot is removed with the AMI that
- * boots from it, so it is listed only when there is no such AMI.
- */
-export async function listUploads(
-  parts: ImageParts,
-  owner: Owner,
-  signal: AbortSignal,
-): Promise<readonly FoundPart[]> {
-  const { aws, settings } = parts;
-  const filters = [{ Name: "tag:nodepool_provider_name", Values: [owner.provider] }];
-  const all: FoundPart[] = [];
-  if (settings.bucket !== null) await adopt(parts, owner, signal);
-  for (const [region, at] of await places(parts, signal)) {
-    // Ids are unique in a region only. The name of another region is put before the id, for the deletion.
-    const place = at === aws ? "" : `${region}/`;
-    const add = (type: string, id: string | undefined, { Tags }: Pick<Image, "Tags">) => {
-      const imageTag = imageTagOf(metadataOf(Tags));
-      if (imageTag !== null) all.push({ type, id: `${place}${id}`, tag: null, imageTag });
-    };
-    // AMIs are listed last: the snapshot of an AMI that is made meanwhile is then known to be in use.
-    const snapshots = await listSnapshots(at, filters, signal);
-    const images = await listImages(at, filters, signal);
-    const used = images.flatMap(snapshotsIn);
-    for (const image of images) add("image", image.ImageId, image);
-    for (const snapshot of snapshots)
-      if (!used.includes(snapshot.SnapshotId!)) add("snapshot", snapshot.SnapshotId, snapshot);
-  }
-  if (settings.bucket === null) return all;
-  const prefix = keysOf(owner.installation, owner.provider);
-  return [...all, ...(await listObjects(aws, settings.bucket, prefix, signal))];
-}
-
-/** The three kinds of these resources. They are listed together, as which of them are left over shows only then. */
-export function uploadedParts(parts: ImageParts, owner: Owner): Readonly<Record<string, CloudPart>> {
+/** AMIs and snapshots of a provider's uploads. They are listed together, as which of them are left over shows only then. */
+export function uploadedParts(parts: ImageParts) {
   const at = (id: string) => {
     const [name = "", region] = id.split("/").reverse();
     return { name, aws: region === undefined ? parts.aws : parts.aws.in(region) };
@@ -58,50 +17,70 @@ export function uploadedParts(parts: ImageParts, owner: Owner): Readonly<Record<
   };
   return {
     image: {
-      list: (signal) => listUploads(parts, owner, signal),
+      list: (signal) => listUploads(parts, signal),
       async delete(id, signal) {
         const { aws, name } = at(id);
         // Read before the deletion, after which EC2 no longer says which snapshots it had.
-        const [image] = await listImages(aws, [{ Name: "image-id", Values: [name] }], signal);
+        const [image] = await itemsWith(aws, [name], signal);
         await aws.maybe("ec2.deregisterImage", { ImageId: name }, signal);
-        for (const snapshot of image === undefined ? [] : snapshotsIn(image))
-          await deleteSnapshot(id.replace(name, snapshot), signal);
+        for (const snapshot of image?.parts ?? []) await deleteSnapshot(id.replace(name, snapshot), signal);
       },
     },
     snapshot: { delete: deleteSnapshot },
-    object: {
-      async delete(id, signal) {
-        const tag = tagOfKey(id);
-        const { bucket } = parts.settings;
-        if (tag !== null && bucket !== null) await removeObjects(parts.aws, bucket, tag, signal);
-      },
-    },
-  };
+  } satisfies Readonly<Record<string, CloudPart>>;
+}
+
+/**
+ * AMIs and snapshots that uploads of a provider made, in its region and in the regions it copies to. A snapshot is removed with the AMI that
+ * boots from it, so it is listed only when there is no such AMI.
+ */
+export async function listUploads(parts: ImageParts, signal: AbortSignal): Promise<readonly FoundPart[]> {
+  const { settings, owner } = parts;
+  const filters = [{ Name: "tag:nodepool_provider_name", Values: [owner.provider] }];
+  const all: FoundPart[] = [];
+  if (settings.bucket !== null) await adopt(parts, signal);
+  for (const [place, at] of await places(parts, signal)) {
+    // AMIs are listed last: the snapshot of an AMI that is made meanwhile is then known to be in use.
+    const snapshots = await listSnapshots(at, filters, signal);
+    const images = await listImages(at, filters, signal);
+    const used = images.flatMap((image) => image.parts);
+    const add = (type: string) => (item: Item) => {
+      const { id, tag: imageTag } = item;
+      if (imageTag !== null && !used.includes(id)) all.push({ type, id: place + id, tag: null, imageTag });
+    };
+    images.forEach(add("image"));
+    snapshots.forEach(add("snapshot"));
+  }
+  return all;
+}
+
+/**
+ * The provider's region and the regions that its images are copied to. Ids are unique in a region only, so the name of another region
+ * comes before the id.
+ */
+async function places({ aws, settings }: ImageParts, signal: AbortSignal): Promise<ReadonlyMap<string, Aws>> {
+  const region = await aws.region(signal);
+  const copies = [...settings.diskimages.values()].flatMap(({ copyTo }) => copyTo);
+  const others = copies.filter((name) => name !== region);
+  return new Map([["", aws], ...others.map((name) => [`${name}/`, aws.in(name)] as const)]);
+}
+
+/** Import tasks of both kinds that are of the provider's uploads. */
+export async function ownTasks({ aws, owner }: ImageParts, signal: AbortSignal) {
+  const kinds = ["snapshot", "image"] as const;
+  const all = await Promise.all(kinds.map((kind) => importTasks(aws, kind, signal)));
+  return all.flat().filter(({ tag }) => tag !== null && sameImage(tag, { ...tag, ...owner }));
 }
 
 /**
  * Tags the results of imports that have no tags because the launcher that waited for them ended. They get the tags of the task
  * that made them. Resources that no tagged task names are left alone: they belong to other users of the account.
  */
-async function adopt({ aws }: ImageParts, owner: Owner, signal: AbortSignal): Promise<void> {
-  const own = (await allImportTasks(aws, signal)).filter(
-    ({ tag }) => tag?.installation === owner.installation && tag.provider === owner.provider,
-  );
-  const tagsBy = new Map(own.flatMap(({ made, tags }) => made.map((id) => [id, tags] as const)));
-  const named = (prefix: string) => [...tagsBy.keys()].filter((id) => id.startsWith(prefix));
-  const [images, snapshots] = [named("ami-"), named("snap-")];
-  const found = await Promise.all([
-    images.length > 0 ? listImages(aws, [{ Name: "image-id", Values: images }], signal) : [],
-    snapshots.length > 0 ? listSnapshots(aws, [{ Name: "snapshot-id", Values: snapshots }], signal) : [],
-  ]);
-  for (const one of found.flat()) {
-    const id = "ImageId" in one ? one.ImageId! : (one as { readonly SnapshotId?: string }).SnapshotId!;
-    const request = { Resources: [id], Tags: [...tagsBy.get(id)!] };
-    if ((one.Tags ?? []).length === 0) await aws.call("ec2.createTags", request, signal);
+async function adopt(parts: ImageParts, signal: AbortSignal): Promise<void> {
+  const tasks = await ownTasks(parts, signal);
+  const tagsOf = new Map(tasks.flatMap((task) => task.parts.map((id) => [id, task.metadata] as const)));
+  for (const { id, metadata } of await itemsWith(parts.aws, [...tagsOf.keys()], signal)) {
+    const request = { Resources: [id], Tags: tagListOf(tagsOf.get(id)!) };
+    if (Object.keys(metadata).length === 0) await parts.aws.call("ec2.createTags", request, signal);
   }
-}
-
-/** Snapshots in the block device mappings of an AMI. */
-function snapshotsIn({ BlockDeviceMappings = [] }: Image): readonly string[] {
-  return BlockDeviceMappings.flatMap(({ Ebs }) => Ebs?.SnapshotId ?? []);
 }

@@ -1,87 +1,98 @@
-import {
-  CALL_MS,
-  type ExternalId,
-  type ImageStore,
-  type StepContext,
-  type Steps,
-  sameImage,
-  type UploadOrder,
-} from "@nodeyard/driver";
-import { removeObjects } from "./bucket.ts";
-import { writeSnapshot } from "./ebs-direct.ts";
-import { allImportTasks, importFile } from "./import.ts";
-import { listUploads, uploadedParts } from "./listing.ts";
-import { type ImageParts, listImages, listSnapshots, ofUpload, type Upload } from "./parts.ts";
-import { published, registered } from "./publish.ts";
+import { CALL_MS, type CloudPart, type ImageStore, imageSteps, sameImage } from "@nodeyard/driver";
+import { unless } from "../client/index.ts";
+import { filesOf, keyOf } from "./bucket.ts";
+import { startSnapshot, writeSnapshot } from "./ebs-direct.ts";
+import { importFile } from "./import.ts";
+import { type Item, itemOf, itemsWith, listImages, listSnapshots, ofUpload } from "./items.ts";
+import { listUploads, ownTasks, uploadedParts } from "./listing.ts";
+import { imageState, published, registered } from "./publish.ts";
+import { type ImageParts, POLL_MS, UPLOAD_MS, type Upload } from "./upload.ts";
 
-/** Milliseconds for one upload with its import. */
-const UPLOAD_MS = 6 * 3_600_000;
+/** Images of an account, made by any of the three methods (docs/how-to/connect-aws.md, "Images"), and what of their uploads may be left over. */
+export function awsImages(parts: ImageParts): {
+  readonly store: ImageStore;
+  readonly parts: Readonly<Record<string, CloudPart>>;
+} {
+  const { aws, settings, clock } = parts;
+  const formats = [settings.imageFormat ?? "raw"];
+  const files = filesOf(parts);
+  const kinds = uploadedParts(parts);
 
-/** Images of an account, made by any of the three methods (docs/how-to/connect-aws.md, "Images"). Errors are the SDK's and DriverErrors. */
-export function awsImageStore(parts: ImageParts): ImageStore {
-  const { aws, settings } = parts;
-  return {
-    formats: [settings.imageFormat ?? "raw"],
-    upload: (order, context) => uploadImage(parts, order, context),
+  /** An upload goes from an AMI with its tag, or else from a snapshot, on. Its checkpoints count the blocks of ebs-direct. */
+  function stepsOf(upload: Upload): ImageStore {
+    const { importMethod } = upload.own;
+    const isDirect = importMethod === "ebs-direct";
+    return imageSteps<Item>({
+      ...{ clock, formats, pollMs: POLL_MS },
+      // With a bucket `image-import-timeout` is only the wait for a free place, as in Nodepool.
+      uploadMs: (isDirect ? settings.imageImportTimeoutMs : null) ?? UPLOAD_MS,
+      idOf: ({ id }) => id,
+      async find(tag, signal) {
+        const images = await ofUpload(aws, listImages, tag, signal);
+        return images.length > 0 ? images : ofUpload(aws, listSnapshots, tag, signal);
+      },
+      async read(id, signal) {
+        const [found] = await itemsWith(aws, [id], signal);
+        // EC2 is eventually consistent: it may not list an AMI that was just registered.
+        return found ?? itemOf(id);
+      },
+      stateOf(item) {
+        if (isImage(item.id)) return imageState(item);
+        const { state } = item;
+        // Blocks can still be written to a pending one. Imports of images make whole AMIs.
+        const isUsable = state === "completed" ? importMethod !== "image" : isDirect && state === "pending";
+        return isUsable ? "open" : `is ${state}`;
+      },
+      create: async ({ tag }, signal) => (isDirect ? startSnapshot(upload, signal) : keyOf(tag)),
+      async *send(id, _, from, signal) {
+        let made = id;
+        if (isDirect) yield* writeSnapshot(upload, id, from, signal);
+        else if (!isSnapshot(id)) made = yield* importFile(upload, files, signal);
+        if (isSnapshot(made)) {
+          yield { step: "image", deadlineMs: CALL_MS };
+          made = await registered(upload, made, signal);
+        }
+        yield made;
+      },
+      // Two AMIs of one snapshot can exist when the answer to a registration was lost.
+      delete: (id, signal) =>
+        kinds[isImage(id) ? "image" : "snapshot"]
+          .delete(id, signal)
+          .catch(unless(/^InvalidSnapshot\.InUse$/)),
+    });
+  }
+
+  const store: ImageStore = {
+    formats,
+    async *upload(order, context) {
+      const own = settings.diskimages.get(order.tag.image);
+      if (own === undefined)
+        throw new Error(
+          `diskimage ${order.tag.image} is not among the diskimages of provider ${order.tag.provider}`,
+        );
+      const upload = { ...parts, order, own };
+      const id = yield* stepsOf(upload).upload(order, context);
+      yield* published(upload, String(id), context.signal);
+      return id;
+    },
     /** Import tasks come first, because a running task still makes new resources. The lists are fetched anew. */
     async *remove(tag, { signal }) {
       yield { step: "find", deadlineMs: CALL_MS };
       // Without a bucket there are no imports.
-      for (const task of settings.bucket === null ? [] : await allImportTasks(aws, signal))
-        if (task.status === "active" && task.tag !== null && sameImage(task.tag, tag))
+      for (const task of files ? await ownTasks(parts, signal) : [])
+        if (task.state === "active" && sameImage(task.tag!, tag))
           await aws.call("ec2.cancelImportTask", { ImportTaskId: task.id }, signal);
       // By its key, also where S3 takes no tags of such names.
-      if (settings.bucket !== null) await removeObjects(aws, settings.bucket, tag, signal);
-      const kinds = uploadedParts(parts, tag);
-      for (const { type = "image", id, imageTag } of await listUploads(parts, tag, signal)) {
+      await files?.delete(keyOf(tag), signal);
+      for (const { type, id, imageTag } of await listUploads(parts, signal)) {
         if (!imageTag || !sameImage(imageTag, tag)) continue;
         yield { step: "delete", deadlineMs: CALL_MS };
-        await kinds[type]!.delete(id, signal);
+        await kinds[type === "snapshot" ? type : "image"].delete(id, signal);
       }
     },
   };
+  return { store, parts: { ...kinds, ...(files && { object: files.part }) } };
 }
 
-/**
- * Uploads an image, or continues: an AMI with the tag is kept, otherwise a snapshot, otherwise an import or a checkpoint. The
- * external id is the AMI's when it is known, and before that the checkpoint of ebs-direct.
- */
-async function* uploadImage(
-  parts: ImageParts,
-  order: UploadOrder,
-  { signal, externalId }: StepContext,
-): Steps<ExternalId> {
-  yield { step: "find", deadlineMs: CALL_MS };
-  const { aws, clock, settings } = parts;
-  const own = settings.diskimages.get(order.tag.image);
-  if (own === undefined)
-    throw new Error(
-      `diskimage ${order.tag.image} is not among the diskimages of provider ${order.tag.provider}`,
-    );
-  // With a bucket `image-import-timeout` is only the wait for a free place, as in Nodepool.
-  const isDirect = own.importMethod === "ebs-direct";
-  const end = clock.monotonic() + ((isDirect ? settings.imageImportTimeoutMs : null) ?? UPLOAD_MS);
-  const left = () => Math.max(1, end - clock.monotonic());
-  const upload: Upload = { ...parts, order, own, signal, externalId, left };
-  const [there, ...more] = await ofUpload(upload, listImages);
-  // Two AMIs can exist when the answer to a registration was lost.
-  for (const { ImageId } of more) await aws.maybe("ec2.deregisterImage", { ImageId }, signal);
-  const id = there?.ImageId ?? (yield* made(upload));
-  yield* published(upload, id);
-  order.progress(order.size);
-  yield { step: "done", deadlineMs: CALL_MS, save: { externalId: id } };
-  return id;
-}
-
-async function* made(upload: Upload): Steps<string> {
-  const { importMethod } = upload.own;
-  if (importMethod === "image") return yield* importFile(upload, "image");
-  const snapshot = importMethod === "ebs-direct" ? yield* writeSnapshot(upload) : yield* imported(upload);
-  yield { step: "image", deadlineMs: CALL_MS };
-  return registered(upload, snapshot);
-}
-
-async function* imported(upload: Upload): Steps<string> {
-  const [found] = await ofUpload(upload, listSnapshots);
-  return found?.SnapshotId ?? (yield* importFile(upload, "snapshot"));
-}
+const isImage = (id: string) => id.startsWith("ami-");
+const isSnapshot = (id: string) => id.startsWith("snap-");

@@ -46,7 +46,7 @@ describe.skipIf(requireAws())("uploads by EBS direct", () => {
     };
     const id = await upload(provider, order, { save: (one) => void saved.push(one) });
     expect([id, sent]).toEqual([saved.at(-1), size]);
-    const { snapshot } = saved[0] as { snapshot: string };
+    const snapshot = saved[0] as string;
     const { blocks, status, puts } = await rig.server.blocks(snapshot);
     const last = Buffer.alloc(BLOCK);
     dataOf(40).copy(last, 0, 0, 1000);
@@ -108,6 +108,27 @@ describe.skipIf(requireAws())("uploads by EBS direct", () => {
     const { Snapshots } = await ec2().describeSnapshots({
       OwnerIds: ["self"],
       Filters: [{ Name: "tag:nodepool_upload_id", Values: [tag.uploadId] }],
+    });
+    expect(Snapshots).toHaveLength(1);
+  });
+
+  test("an upload that was begun by a version with records of another form goes on in its snapshot", async () => {
+    const provider = await rig.openWith(EBS_DIRECT);
+    const order = orderOf(rig.file("older", 3 * BLOCK, [0, 1, 2]), 3 * BLOCK, tagOf("0000000008"));
+    await rig.server.set({
+      faults: [{ call: "ebs.CompleteSnapshot", code: "AccessDeniedException", status: 403 }],
+    });
+    const saved: ExternalId[] = [];
+    const save = (one: ExternalId) => void saved.push(one);
+    await expect(upload(provider, order, { save })).rejects.toMatchObject({ kind: "access" });
+    await rig.server.set({ faults: [] });
+    const [snapshot] = saved as string[];
+    const id = await upload(provider, order, { externalId: { snapshot, blocks: 2 } });
+    const { Images } = await ec2().describeImages({ ImageIds: [id as string] });
+    expect(Images![0]!.BlockDeviceMappings![0]!.Ebs!.SnapshotId).toBe(snapshot);
+    const { Snapshots } = await ec2().describeSnapshots({
+      OwnerIds: ["self"],
+      Filters: [{ Name: "tag:nodepool_upload_id", Values: [order.tag.uploadId] }],
     });
     expect(Snapshots).toHaveLength(1);
   });

@@ -3,7 +3,7 @@ import { S3 } from "@aws-sdk/client-s3";
 import { imageMetadata } from "@nodeyard/driver";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { requireAws } from "../../../../../testing/aws/index.ts";
-import { keyOf } from "../../src/images/tags.ts";
+import { keyOf } from "../../src/images/bucket.ts";
 import { tagListOf } from "../../src/tags.ts";
 import { INSTALLATION } from "../rig.ts";
 import { BLOCK, ImageRig, listed, orderOf, PROVIDER, remove, tagOf, upload } from "./rig.ts";
@@ -203,6 +203,23 @@ describe.skipIf(requireAws())("uploads by S3 and an import", () => {
     );
     await remove(provider, tag);
     expect((await s3().listMultipartUploads({ Bucket: rig.site.bucket })).Uploads ?? []).toEqual([]);
+  });
+
+  test.each([
+    ["the parts that are there are not sent again", [], "0000000011", 2],
+    ["a policy without the right to list parts costs only time", ["s3.ListParts"], "0000000012", 4],
+  ])("an upload to S3 that was interrupted goes on: %s", async (_, denied, uploadId, parts) => {
+    const provider = await rig.openWith({});
+    const order = orderOf(file, size, tagOf(uploadId));
+    const deny = (call: string) => ({ call, code: "AccessDenied", status: 403 });
+    await rig.server.set({ faults: [deny("s3.CompleteMultipartUpload")] });
+    await rig.server.forgetCalls();
+    await expect(upload(provider, order)).rejects.toMatchObject({ kind: "access" });
+    await rig.server.set({ faults: denied.map(deny) });
+    await upload(await rig.openWith({}), order);
+    const counts = await rig.server.counts();
+    expect(counts).toMatchObject({ "s3.UploadPart": parts, "s3.CreateMultipartUpload": 1 });
+    expect(await keys()).not.toContain(keyOf(order.tag));
   });
 
   test("24: an object is ours by its tags, not by its key alone", async () => {

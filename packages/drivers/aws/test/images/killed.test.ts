@@ -35,7 +35,7 @@ describe.skipIf(requireAws())("an upload by EBS direct that is killed", () => {
     expect(await said(first)).toBe("stored");
     first.kill("SIGKILL");
     await once(first, "exit");
-    const { snapshot, blocks: kept } = stored(checkpoint) as { snapshot: string; blocks: number };
+    const { id: snapshot, pieces: kept } = stored(checkpoint) as { id: string; pieces: number };
     const before = await rig.server.blocks(snapshot);
     expect(before.status).toBe("pending");
     expect(kept).toBeGreaterThanOrEqual(STRETCH);

@@ -19,7 +19,7 @@ const id = await runSteps((context) => provider.offers!.images!.upload(order, co
   externalId: stored(checkpoint!),
   async save(known) {
     writeFileSync(checkpoint!, JSON.stringify(known));
-    if (hold === undefined || typeof known === "string" || !known.blocks) return;
+    if (hold === undefined || typeof known === "string" || !known.pieces) return;
     console.log("stored");
     setInterval(() => {}, 60_000);
     await new Promise(() => {});

@@ -7,7 +7,6 @@ import {
   imageMetadata,
   imageSteps,
   imageTagOf,
-  isOfUpload,
   type OpenFile,
   streamed,
   type UploadOrder,
@@ -17,7 +16,7 @@ import type { GceProviderOwn } from "../config.ts";
 import { operationError } from "../errors.ts";
 import { labelsOf, marksIn } from "../tags.ts";
 import { diskArchive } from "./archive.ts";
-import { Bucket, objectOf } from "./bucket.ts";
+import { bucketOf } from "./bucket.ts";
 
 /** An image, as far as the driver reads it. */
 interface Image {
@@ -25,8 +24,6 @@ interface Image {
   readonly status?: string;
   readonly description?: string;
 }
-/** Of an upload whose file is whole in the bucket, and of which there is no image yet. */
-const STORED = "STORED";
 
 interface StoreParts {
   readonly google: Google;
@@ -41,7 +38,10 @@ export function imagesOf({ google, clock, openFile, own }: StoreParts): {
   readonly parts: Readonly<Record<string, CloudPart>>;
 } {
   const root = `projects/${google.project}/`;
-  const idOf = ({ name }: Image) => `${root}global/images/${name}`;
+  const idOf = ({ name }: Pick<Image, "name">) => `${root}global/images/${name}`;
+  const pathOf = (id: string) => `/${id.slice(root.length)}`;
+  const read = (id: string, signal: AbortSignal) =>
+    google.maybe<Image>({ method: "GET", path: pathOf(id) }, signal);
   const image: CloudPart = {
     async list(signal) {
       const all = await google.list<Image>("/global/images", signal);
@@ -51,58 +51,36 @@ export function imagesOf({ google, clock, openFile, own }: StoreParts): {
     },
     async delete(id, signal) {
       if (!id.startsWith(root)) return;
-      const operation = await google.maybe<Operation>(
-        { method: "DELETE", path: `/${id.slice(root.length)}` },
-        signal,
-      );
+      const operation = await google.maybe<Operation>({ method: "DELETE", path: pathOf(id) }, signal);
       if (operation !== undefined) await google.ended(operation, signal);
     },
   };
   if (own.bucket === null) return { parts: { image } };
-  const bucket = new Bucket(google, clock, own.bucket);
-  const read = (id: string, signal: AbortSignal) =>
-    google.maybe<Image>({ method: "GET", path: `/${id.slice(root.length)}` }, signal);
+  const bucket = bucketOf(google, own.bucket);
   const store = imageSteps<Image>({
     ...{ clock, idOf, read, formats: ["raw"], uploadMs: own.imageUploadTimeoutMs },
     metadataOf: ({ description }) => marksIn(description),
     async find(tag, signal) {
-      const { nodepool_upload_id: upload } = imageMetadata(tag);
-      const all = await google.list<Image>("/global/images", signal, {
-        filter: `labels.nodepool_upload_id = ${upload}`,
-      });
-      const made = all.filter(({ description }) => isOfUpload(marksIn(description), tag));
-      if (made.length > 0 || !(await bucket.has(tag, signal))) return made;
-      return [{ name: nameOf(tag), status: STORED, description: JSON.stringify(imageMetadata(tag)) }];
+      const found = await read(idOf({ name: nameOf(tag) }), signal);
+      return found === undefined ? [] : [found];
     },
-    stateOf: ({ status = "" }, _, isSent) => {
-      if (status === STORED) return isSent ? "is not there" : "open";
-      return status === "READY" ? "ready" : status === "PENDING" ? "busy" : `is ${status}`;
-    },
+    stateOf: ({ status = "" }) =>
+      status === "READY" ? "ready" : status === "PENDING" ? "busy" : `is ${status}`,
     create: async ({ tag }) => idOf({ name: nameOf(tag) }),
     async send(_, order, __, signal) {
       const { tag } = order;
       if (!(await bucket.has(tag, signal)))
         await bucket.put(tag, diskArchive(streamed(openFile, order), order.size), signal);
-      const body = insertBody(order, bucket.sourceOf(objectOf(tag)), own.families.get(tag.image) ?? null);
+      const body = insertBody(order, bucket.sourceOf(tag), own.families.get(tag.image) ?? null);
       const call = { method: "POST", path: "/global/images", body } as const;
       const { error } = await google.ended(await google.compute<Operation>(call, signal), signal);
       const [fault] = error?.errors ?? [];
       if (fault !== undefined) throw operationError(fault, `image ${body.name}`);
-      order.progress(order.size);
     },
     delete: image.delete,
-    clean: async (tag, signal) => void (await bucket.delete(objectOf(tag), signal)),
+    clean: async (tag, signal) => void (await bucket.delete(tag, signal)),
   });
-  return {
-    store,
-    parts: {
-      image,
-      object: {
-        list: (signal) => bucket.list(signal),
-        delete: async (id, signal) => void (await bucket.delete(id, signal)),
-      },
-    },
-  };
+  return { store, parts: { image, object: bucket.part } };
 }
 
 /** Name of an upload's image: the same at each attempt, so that there are never two. */

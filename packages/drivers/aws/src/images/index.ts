@@ -1,2 +1,0 @@
-export { uploadedParts } from "./listing.ts";
-export { awsImageStore } from "./store.ts";
