@@ -75,8 +75,7 @@ export function imageStore(
       const made = await arm.get<AzureResource>(imageOf(name), signal);
       if (made?.properties.provisioningState === "Succeeded") return [made];
       // An image that failed is made again of the disk, if that is there.
-      const found = (await arm.get<AzureResource>(diskOf(name), signal)) ?? made;
-      return found === undefined ? [] : [found];
+      return [(await arm.get<AzureResource>(diskOf(name), signal)) ?? made];
     },
     stateOf({ id, properties: { provisioningState = "without a state" } }) {
       if (!/\/images\/[^/]+$/i.test(id)) return "open";

@@ -49,10 +49,7 @@ export function imagesOf({ config: { own }, ibm, clock, names, lookups, openFile
     ...{ clock, formats: [own.imageFormat], uploadMs: own.uploadMs },
     idOf: ({ name }) => name,
     externalIdOf: ({ id = "" }) => id,
-    async find(tag, signal) {
-      const found = await named(names.image(tag), signal);
-      return found === undefined ? [] : [found];
-    },
+    find: async (tag, signal) => [await named(names.image(tag), signal)],
     // Lists show a new one late; the step has a limit.
     read: async (name, signal) => (await named(name, signal)) ?? { name, status: "pending" },
     stateOf({ status = "", status_reasons: [reason] = [] }) {

@@ -26,8 +26,8 @@ export interface ImageWork<I> {
   readonly externalIdOf?: (image: I) => ExternalId;
   /** The metadata of an image, which hold its tag. Default: `find` goes by a name that follows from the whole tag, and proves it. */
   readonly metadataOf?: (image: I) => Readonly<Record<string, unknown>>;
-  /** Images that may carry the tag, in any state; the kit compares all of it, as clouds search by a part or ignore a filter. */
-  find(tag: ImageTag, signal: AbortSignal): Promise<readonly I[]>;
+  /** Images that may carry the tag, in any state; the kit compares all of it, as clouds search by a part or ignore a filter. Undefined: none. */
+  find(tag: ImageTag, signal: AbortSignal): Promise<readonly (I | undefined)[]>;
   /** Reads one; undefined: it is gone. */
   read(id: string, signal: AbortSignal): Promise<I | undefined>;
   /**
@@ -62,7 +62,9 @@ export function imageSteps<I>(work: ImageWork<I>): ImageStore {
   const { clock, formats, uploadMs, pollMs = POLL_MS, idOf, externalIdOf = idOf, metadataOf } = work;
 
   const own = async (tag: ImageTag, signal: AbortSignal) =>
-    (await work.find(tag, signal)).filter((image) => !metadataOf || isOfUpload(metadataOf(image), tag));
+    (await work.find(tag, signal))
+      .filter((image) => image !== undefined)
+      .filter((image) => !metadataOf || isOfUpload(metadataOf(image), tag));
 
   async function* upload(order: UploadOrder, { signal, externalId }: StepContext): Steps<ExternalId> {
     yield { step: "find", deadlineMs: CALL_MS };

@@ -17,18 +17,20 @@ export interface PartedStore<Mark> {
   begun(prefix: string, signal: AbortSignal): Promise<readonly (readonly [key: string, upload: string])[]>;
   /** Begins an upload, and resolves to its id. */
   begin(key: string, order: UploadOrder, signal: AbortSignal): Promise<string>;
-  /** Marks of the parts of an upload that have arrived whole, by number. */
+  /** What the bucket calls the content of the parts of an upload that have arrived whole, by their numbers from 1. */
   parts(key: string, upload: string, signal: AbortSignal): Promise<ReadonlyMap<number, Mark>>;
   /** Sends a part, and resolves to its mark. A repetition replaces the part. */
   put(key: string, upload: string, number: number, bytes: Uint8Array, signal: AbortSignal): Promise<Mark>;
   /** Makes the object. The parts are in order, without which S3 refuses them. */
-  complete(key: string, upload: string, parts: readonly PartMark<Mark>[], signal: AbortSignal): Promise<void>;
+  complete(
+    key: string,
+    upload: string,
+    parts: readonly (readonly [number, Mark])[],
+    signal: AbortSignal,
+  ): Promise<void>;
   /** Deletes an object, or the parts of an upload, which cost money as well. One that is not there is no error. */
   delete(key: string, upload: string | undefined, signal: AbortSignal): Promise<void>;
 }
-
-/** A part that has arrived: its number from 1, and what the bucket calls its content. */
-export type PartMark<Mark> = readonly [number: number, mark: Mark];
 
 /**
  * Files of uploads in a bucket, by their keys. A file is sent in parts; an attempt after a crash sends those that are missing. `prefix`: of the

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { DriverError, type Piece, polled, sentPieces } from "@nodeyard/driver";
 import { tagListOf } from "../tags.ts";
 import { itemsWith } from "./items.ts";
@@ -21,10 +21,9 @@ export async function startSnapshot({ order, aws }: Upload, signal: AbortSignal)
       "configuration",
       `ebs-direct takes raw images, not ${order.format}; correct image-format`,
     );
+  // The SDK makes a client token for the tries of a call. One from the tag would bring back a snapshot that has failed.
   const request = {
     VolumeSize: Math.ceil(order.size / GIB),
-    // For the tries of this call. One from the tag would bring back a snapshot that failed; another attempt finds what this one made by its tags.
-    ClientToken: randomUUID(),
     Description: order.name,
     Tags: tagListOf(uploadMetadata(order)),
   };

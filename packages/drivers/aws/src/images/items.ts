@@ -16,6 +16,9 @@ export interface Item {
   readonly parts: readonly string[];
 }
 
+export const isImage = (id: string) => id.startsWith("ami-");
+export const isSnapshot = (id: string) => id.startsWith("snap-");
+
 type List = (aws: Aws, filters: Filter[], signal: AbortSignal) => Promise<readonly Item[]>;
 
 /** AMIs of this account in one region. */
@@ -62,12 +65,10 @@ export async function itemsWith(
   ids: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly Item[]> {
-  const listed = (list: List, Name: string, prefix: string) => {
-    const Values = ids.filter((id) => id.startsWith(prefix));
-    return Values.length > 0 ? list(aws, [{ Name, Values }], signal) : [];
-  };
-  const images = await listed(listImages, "image-id", "ami-");
-  return [...images, ...(await listed(listSnapshots, "snapshot-id", "snap-"))];
+  const listed = (list: List, Name: string, Values: string[]) =>
+    Values.length > 0 ? list(aws, [{ Name, Values }], signal) : [];
+  const images = await listed(listImages, "image-id", ids.filter(isImage));
+  return [...images, ...(await listed(listSnapshots, "snapshot-id", ids.filter(isSnapshot)))];
 }
 
 /** What `list` finds of an upload. */

@@ -1,33 +1,23 @@
-import { type CloudPart, type FoundPart, sameImage } from "@nodeyard/driver";
+import { type FoundPart, sameImage } from "@nodeyard/driver";
 import type { Aws } from "../client/index.ts";
 import { tagListOf } from "../tags.ts";
-import { type Item, importTasks, itemsWith, listImages, listSnapshots } from "./items.ts";
+import { importTasks, isImage, itemsWith, listImages, listSnapshots } from "./items.ts";
 import type { ImageParts } from "./upload.ts";
 
-/** AMIs and snapshots of a provider's uploads. They are listed together, as which of them are left over shows only then. */
-export function uploadedParts(parts: ImageParts) {
-  const at = (id: string) => {
-    const [name = "", region] = id.split("/").reverse();
-    return { name, aws: region === undefined ? parts.aws : parts.aws.in(region) };
-  };
-  // EC2 refuses while an AMI uses it (InvalidSnapshot.InUse, "transient").
-  const deleteSnapshot: CloudPart["delete"] = async (id, signal) => {
-    const { aws, name } = at(id);
-    await aws.maybe("ec2.deleteSnapshot", { SnapshotId: name }, signal);
-  };
-  return {
-    image: {
-      list: (signal) => listUploads(parts, signal),
-      async delete(id, signal) {
-        const { aws, name } = at(id);
-        // Read before the deletion, after which EC2 no longer says which snapshots it had.
-        const [image] = await itemsWith(aws, [name], signal);
-        await aws.maybe("ec2.deregisterImage", { ImageId: name }, signal);
-        for (const snapshot of image?.parts ?? []) await deleteSnapshot(id.replace(name, snapshot), signal);
-      },
-    },
-    snapshot: { delete: deleteSnapshot },
-  } satisfies Readonly<Record<string, CloudPart>>;
+/**
+ * Deletes an AMI with its snapshots, or a snapshot. A name of another region comes before the id. EC2 refuses while an AMI uses a snapshot
+ * (InvalidSnapshot.InUse, "transient").
+ */
+export async function removeUploaded(parts: ImageParts, at: string, signal: AbortSignal): Promise<void> {
+  const [id = "", region] = at.split("/").reverse();
+  const aws = region === undefined ? parts.aws : parts.aws.in(region);
+  let snapshots: readonly string[] = [id];
+  if (isImage(id)) {
+    // Read before the deletion, after which EC2 no longer says which snapshots it had.
+    snapshots = (await itemsWith(aws, [id], signal)).flatMap((image) => image.parts);
+    await aws.maybe("ec2.deregisterImage", { ImageId: id }, signal);
+  }
+  for (const SnapshotId of snapshots) await aws.maybe("ec2.deleteSnapshot", { SnapshotId }, signal);
 }
 
 /**
@@ -44,18 +34,16 @@ export async function listUploads(parts: ImageParts, signal: AbortSignal): Promi
     const snapshots = await listSnapshots(at, filters, signal);
     const images = await listImages(at, filters, signal);
     const used = images.flatMap((image) => image.parts);
-    const add = (type: string) => (item: Item) => {
-      const { id, tag: imageTag } = item;
+    for (const { id, tag: imageTag } of [...images, ...snapshots]) {
+      const type = isImage(id) ? "image" : "snapshot";
       if (imageTag !== null && !used.includes(id)) all.push({ type, id: place + id, tag: null, imageTag });
-    };
-    images.forEach(add("image"));
-    snapshots.forEach(add("snapshot"));
+    }
   }
   return all;
 }
 
 /**
- * The provider's region and the regions that its images are copied to. Ids are unique in a region only, so the name of another region
+ * The provider's region and the regions that its images are copied to. Ids are unique in a region only, so the name of another one
  * comes before the id.
  */
 async function places({ aws, settings }: ImageParts, signal: AbortSignal): Promise<ReadonlyMap<string, Aws>> {

@@ -1,22 +1,28 @@
-import { CALL_MS, type CloudPart, type ImageStore, imageSteps, sameImage } from "@nodeyard/driver";
+import { CALL_MS, type ImageStore, imageSteps, sameImage } from "@nodeyard/driver";
 import { unless } from "../client/index.ts";
 import { filesOf, keyOf } from "./bucket.ts";
 import { startSnapshot, writeSnapshot } from "./ebs-direct.ts";
 import { importFile } from "./import.ts";
-import { type Item, itemOf, itemsWith, listImages, listSnapshots, ofUpload } from "./items.ts";
-import { listUploads, ownTasks, uploadedParts } from "./listing.ts";
+import {
+  type Item,
+  isImage,
+  isSnapshot,
+  itemOf,
+  itemsWith,
+  listImages,
+  listSnapshots,
+  ofUpload,
+} from "./items.ts";
+import { listUploads, ownTasks, removeUploaded } from "./listing.ts";
 import { imageState, published, registered } from "./publish.ts";
 import { type ImageParts, POLL_MS, UPLOAD_MS, type Upload } from "./upload.ts";
 
 /** Images of an account, made by any of the three methods (docs/how-to/connect-aws.md, "Images"), and what of their uploads may be left over. */
-export function awsImages(parts: ImageParts): {
-  readonly store: ImageStore;
-  readonly parts: Readonly<Record<string, CloudPart>>;
-} {
+export function awsImages(parts: ImageParts) {
   const { aws, settings, clock } = parts;
   const formats = [settings.imageFormat ?? "raw"];
   const files = filesOf(parts);
-  const kinds = uploadedParts(parts);
+  const remove = (id: string, signal: AbortSignal) => removeUploaded(parts, id, signal);
 
   /** An upload goes from an AMI with its tag, or else from a snapshot, on. Its checkpoints count the blocks of ebs-direct. */
   function stepsOf(upload: Upload): ImageStore {
@@ -55,10 +61,7 @@ export function awsImages(parts: ImageParts): {
         yield made;
       },
       // Two AMIs of one snapshot can exist when the answer to a registration was lost.
-      delete: (id, signal) =>
-        kinds[isImage(id) ? "image" : "snapshot"]
-          .delete(id, signal)
-          .catch(unless(/^InvalidSnapshot\.InUse$/)),
+      delete: (id, signal) => remove(id, signal).catch(unless(/^InvalidSnapshot\.InUse$/)),
     });
   }
 
@@ -84,15 +87,15 @@ export function awsImages(parts: ImageParts): {
           await aws.call("ec2.cancelImportTask", { ImportTaskId: task.id }, signal);
       // By its key, also where S3 takes no tags of such names.
       await files?.delete(keyOf(tag), signal);
-      for (const { type, id, imageTag } of await listUploads(parts, signal)) {
+      for (const { id, imageTag } of await listUploads(parts, signal)) {
         if (!imageTag || !sameImage(imageTag, tag)) continue;
         yield { step: "delete", deadlineMs: CALL_MS };
-        await kinds[type === "snapshot" ? type : "image"].delete(id, signal);
+        await remove(id, signal);
       }
     },
   };
-  return { store, parts: { ...kinds, ...(files && { object: files.part }) } };
+  // Listed together, as which of them are left over shows only then.
+  const image = { list: (signal: AbortSignal) => listUploads(parts, signal), delete: remove };
+  const found = { image, snapshot: { delete: remove }, ...(files && { object: files.part }) };
+  return { store, parts: found };
 }
-
-const isImage = (id: string) => id.startsWith("ami-");
-const isSnapshot = (id: string) => id.startsWith("snap-");

@@ -60,10 +60,7 @@ export function imagesOf({ google, clock, openFile, own }: StoreParts): {
   const store = imageSteps<Image>({
     ...{ clock, idOf, read, formats: ["raw"], uploadMs: own.imageUploadTimeoutMs },
     metadataOf: ({ description }) => marksIn(description),
-    async find(tag, signal) {
-      const found = await read(idOf({ name: nameOf(tag) }), signal);
-      return found === undefined ? [] : [found];
-    },
+    find: async (tag, signal) => [await read(idOf({ name: nameOf(tag) }), signal)],
     stateOf: ({ status = "" }) =>
       status === "READY" ? "ready" : status === "PENDING" ? "busy" : `is ${status}`,
     create: async ({ tag }) => idOf({ name: nameOf(tag) }),
