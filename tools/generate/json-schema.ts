@@ -1,5 +1,5 @@
 import { configurationSection, secureFileSection } from "@nodeyard/config";
-import { commonProvider, type DriverConfig, section } from "@nodeyard/driver";
+import { type DriverConfig, Key } from "@nodeyard/driver";
 import { type ZodType, z } from "zod";
 
 /** The part of JSON Schema that this program uses. */
@@ -32,7 +32,7 @@ const FROM_OUTSIDE = "^(npm:|\\.{0,2}/)";
 export function jsonSchema(drivers: Drivers): JsonSchema {
   const file = convert(configurationSection.schema);
   const names = drivers.map(([name]) => name);
-  const common = convert(section(commonProvider).schema);
+  const common = convert(Key.section(Key.commonProvider).schema);
   const provider = {
     type: "object",
     required: ["name"],

@@ -33,7 +33,7 @@ const PIECE = 1 << 20;
 
 /** What the cloud says of itself. */
 export function meadow(
-  { name, own: { endpoint, uploadMs } }: MeadowProviderConfig,
+  { name, own: { endpoint, imageUploadTimeoutMs: uploadMs } }: MeadowProviderConfig,
   { clock, log }: DriverContext,
   api: MeadowApi,
   openFile: OpenFile,
@@ -44,7 +44,7 @@ export function meadow(
     load: (signal) => api.list<{ name: string; cores: number; ram: number }>("sizes", signal),
   });
   const sizeOf = async (label: LabelConfig, signal: AbortSignal) => {
-    const { size, minRam } = label.own as MeadowLabelOwn;
+    const { flavorName: size, minRam } = label.own as MeadowLabelOwn;
     const all = await sizes.get(signal);
     const found = all.find((one) => one.ram >= minRam && (size === null || one.name === size));
     if (found === undefined) throw new DriverError("configuration", `label ${label.name}: no size fits`);

@@ -1,26 +1,18 @@
 import {
-  commonOf,
-  compileImages,
-  compileLabels,
-  compilePools,
-  driverConfig,
+  type ConfigOf,
+  cloudConfig,
   type Entry,
-  type ImageLists,
-  type LoadContext,
-  labelImage,
+  type OwnOf,
   type PoolConfig,
-  type ProviderConfig,
   type Reader,
   type Resources,
 } from "@nodeyard/driver";
 import {
-  type AwsDiskimage,
-  awsTable,
   type CloudImageKeys,
   type LabelKeys,
-  type OwnKeys,
   type PoolKeys,
   type ProviderKeys,
+  tables,
 } from "./config-table.ts";
 import { volumeProblem } from "./grammar.ts";
 
@@ -34,57 +26,51 @@ export type ImageSource =
     }
   | { readonly parameter: string };
 
-/** Provider settings that only this driver reads. */
-export interface AwsProviderOwn extends OwnKeys {
-  readonly diskimages: ReadonlyMap<string, AwsDiskimage>;
-}
-
-/** Pool settings that only this driver reads. */
-export interface AwsPoolOwn extends Pick<PoolKeys, "securityGroup" | "publicIpv4" | "publicIpv6"> {
-  /** In the order of the file. Empty: the default subnets of the default VPC. */
-  readonly subnets: readonly string[];
-}
-
-/** Label settings that only this driver reads. */
-export interface AwsLabelOwn extends Omit<LabelKeys, "name" | "cloudImage" | "diskimage"> {
-  /** Null for a diskimage: the AMI is the id of its upload. */
-  readonly source: ImageSource | null;
-}
-
-/** A compiled provider of the aws driver. */
-export type AwsProviderConfig = ProviderConfig<AwsProviderOwn, AwsPoolOwn, AwsLabelOwn>;
-/** A compiled pool of the aws driver. */
-export type AwsPoolConfig = PoolConfig<AwsPoolOwn, AwsLabelOwn>;
-
 /** The keys of an aws provider: schema, defaults and compiler (docs/reference/configuration.md). */
-export const awsConfig = driverConfig("aws", awsTable, (provider, context): AwsProviderConfig => {
-  const images = imagesOf(provider, context);
-  for (const pool of provider.pools) refuseZone(pool, provider.own.region);
-  return {
-    ...commonOf(provider),
-    pools: compilePools(provider, (pool) => ({
-      labels: compileLabels(pool, context, (label) => labelOf(label, pool, images, context)),
+export const awsConfig = cloudConfig("aws", tables, {
+  provider({ own, diskimages }) {
+    for (const { at, own } of diskimages) {
+      refuseVolume(at, own);
+      if (own.importMethod === "image" && own.imdsSupport !== null)
+        at.error("imds-support", "is not possible with import-method image; write snapshot or ebs-direct");
+    }
+    return { own: { ...own, diskimages: new Map(diskimages.map(({ name, own }) => [name, own])) } };
+  },
+  // Null for a diskimage: the AMI is the id of its upload.
+  images: {
+    none: { source: null as ImageSource | null },
+    cloudImage: (own) => ({ source: sourceOf(own) }),
+  },
+  pool(pool, { own: provider }) {
+    const { subnetId, subnetIds, publicIpAddress, securityGroup, publicIpv6, availabilityZone } = pool;
+    refuseZone(pool, provider.region);
+    // The default: the default subnets of the default VPC. The older key `public-ip-address` counts before `public-ipv4`.
+    const subnets = subnetIds.length > 0 ? subnetIds : subnetId === null ? [] : [subnetId];
+    return {
       limits: limitsOf(provider, pool),
-      availabilityZones: pool.availabilityZone === null ? [] : [pool.availabilityZone],
-      useInternalIp: pool.useInternalIp,
-      own: poolOf(pool),
-    })),
-    own: {
-      ...provider.own,
-      diskimages: new Map(provider.diskimages.map(({ name, own }) => [name, own])),
-    },
-  };
+      availabilityZones: availabilityZone === null ? [] : [availabilityZone],
+      own: { securityGroup, subnets, publicIpv4: publicIpAddress ?? pool.publicIpv4, publicIpv6 },
+    };
+  },
+  label(label, pool, _provider, context) {
+    const { name, at, own, bootImage: image } = label;
+    if (own.instanceType === null && own.fleet === null)
+      at.useless(undefined, `label ${name} has no size; add instance-type or fleet`);
+    if (image?.kind === "diskimage" && image.listed === false && context.diskimages.has(image.name))
+      at.error("diskimage", `names ${image.name}, which is not in this provider's diskimages; add it there`);
+    refuseVolume(at, own);
+    refuseMarket(label, pool);
+    return { own };
+  },
 });
 
-/** The images of the provider by name, with what labels take over from them. */
-function imagesOf(provider: Entry<ProviderKeys>, context: LoadContext): ImageLists<ImageSource | null> {
-  for (const { at, own } of provider.diskimages) {
-    refuseVolume(at, own);
-    if (own.importMethod === "image" && own.imdsSupport !== null)
-      at.error("imds-support", "is not possible with import-method image; write snapshot or ebs-direct");
-  }
-  return compileImages(provider, context, { diskimage: () => null, cloudImage: sourceOf });
-}
+/** A compiled provider of the aws driver. */
+export type AwsProviderConfig = ConfigOf<typeof awsConfig>;
+export type AwsProviderOwn = OwnOf<typeof awsConfig, "provider">;
+export type AwsPoolOwn = OwnOf<typeof awsConfig, "pool">;
+export type AwsLabelOwn = OwnOf<typeof awsConfig, "label">;
+/** A compiled pool of the aws driver. */
+export type AwsPoolConfig = PoolConfig<AwsPoolOwn, AwsLabelOwn>;
 
 function refuseVolume(at: Reader, volume: Parameters<typeof volumeProblem>[0]): void {
   const problem = volumeProblem(volume);
@@ -120,45 +106,24 @@ const STRATEGIES: Readonly<Record<string, readonly string[]>> = {
   spot: ["price-capacity-optimized", "capacity-optimized", "diversified", "lowest-price"],
 };
 
-/** The compiled label. Reports what no launch can do: dedicated hosts need one zone, and cannot be spot machines. */
-function labelOf(
-  label: Entry<LabelKeys>,
-  pool: Entry<PoolKeys>,
-  images: ImageLists<ImageSource | null>,
-  context: LoadContext,
-) {
-  const { at, name, cloudImage, diskimage, ...own } = label;
-  const { connection, image, own: source } = labelImage(label, images, context, null);
-  if (image === null) at.useless(undefined, `label ${name} has no image; add cloud-image or diskimage`);
-  if (own.instanceType === null && own.fleet === null)
-    at.useless(undefined, `label ${name} has no size; add instance-type or fleet`);
-  if (diskimage !== null && context.diskimages.has(diskimage) && !images.diskimages.has(diskimage))
-    at.error("diskimage", `names ${diskimage}, which is not in this provider's diskimages; add it there`);
-  refuseVolume(at, own);
-  const strategy = own.fleet?.allocationStrategy;
-  const market = own.spot ? "spot" : "on-demand";
+/** Reports what no launch can do: dedicated hosts need one zone, and cannot be spot machines. */
+function refuseMarket({ at, ...label }: Entry<LabelKeys>, pool: PoolKeys): void {
+  const strategy = label.fleet?.allocationStrategy;
+  const market = label.spot ? "spot" : "on-demand";
   if (strategy && !STRATEGIES[market]!.includes(strategy))
     at.inner("fleet").error(
       "allocation-strategy",
       `is ${strategy}, which EC2 has not for ${market} machines; write ${STRATEGIES[market]!.join(" or ")}, or change use-spot`,
     );
-  if (own.dedicatedHost && own.spot)
+  if (label.dedicatedHost && label.spot)
     at.error("dedicated-host", "is not possible together with use-spot; remove one");
-  if (own.dedicatedHost && pool.availabilityZone === null)
+  if (label.dedicatedHost && pool.availabilityZone === null)
     at.error("dedicated-host", "needs the availability-zone of its pool; add it there");
-  return { hostKeyChecking: pool.hostKeyChecking, connection, image, own: { ...own, source } };
-}
-
-/** The driver's part of a pool. The older key `public-ip-address` counts before `public-ipv4`. */
-function poolOf(pool: Entry<PoolKeys>): AwsPoolOwn {
-  const { securityGroup, subnetId, subnetIds, publicIpv4, publicIpAddress, publicIpv6 } = pool;
-  const subnets = subnetIds.length > 0 ? subnetIds : subnetId === null ? [] : [subnetId];
-  return { securityGroup, subnets, publicIpv4: publicIpAddress ?? publicIpv4, publicIpv6 };
 }
 
 /** Limits of the pool. A pool's own key takes precedence over the provider's. */
-function limitsOf(provider: Entry<ProviderKeys>, pool: Entry<PoolKeys>): Resources {
-  const of = (key: string) => (pool.at.has(key) ? pool : provider).limits;
+function limitsOf(provider: Pick<ProviderKeys, "limits" | "maxResources">, pool: Entry<PoolKeys>): Resources {
+  const of = (name: string) => (pool.at.has(name) ? pool : provider).limits;
   return {
     instances: of("max-servers").instances,
     cores: of("max-cores").cores,

@@ -1,21 +1,10 @@
-import {
-  commonOf,
-  compileImages,
-  compileLabels,
-  compilePools,
-  driverConfig,
-  type Entry,
-  type LoadContext,
-  labelImage,
-  type ProviderConfig,
-} from "@nodeyard/driver";
+import { type ConfigOf, cloudConfig, type OwnOf } from "@nodeyard/driver";
 import {
   type AddressKeys,
-  azureTable,
   type CloudImageKeys,
   type DiskimageKeys,
-  type LabelKeys,
   type ProviderKeys,
+  tables,
 } from "./config-table.ts";
 
 /** What a label takes over from its image. */
@@ -24,15 +13,11 @@ export interface ImageFacts extends Pick<CloudImageKeys, "password" | "generateP
   readonly source: object | { readonly filter: NonNullable<CloudImageKeys["imageFilter"]> } | null;
 }
 
-/** Provider settings that only this driver reads. */
-export interface AzureProviderOwn
-  extends Pick<ProviderKeys, "location" | "resourceGroup" | "authPath" | "rate" | "uploadMs"> {
-  /** Id of the subnet, or where it is in the subscription; null: none is configured. */
-  readonly subnet:
-    | string
-    | { readonly group: string; readonly network: string; readonly name: string }
-    | null;
-  readonly diskimages: ReadonlyMap<string, DiskimageKeys>;
+/** Where a subnet is in the subscription. */
+interface SubnetPlace {
+  readonly group: string;
+  readonly network: string;
+  readonly name: string;
 }
 
 /** The addresses of a pool's machines; a public one has a private one below it. */
@@ -43,53 +28,32 @@ export interface AzurePoolOwn {
   readonly publicIpv6: boolean;
 }
 
-/** Label settings that only this driver reads. */
-export interface AzureLabelOwn
-  extends Pick<
-      LabelKeys,
-      "spot" | "maxPrice" | "tags" | "dynamicTags" | "userData" | "customData" | "volumeSize"
-    >,
-    ImageFacts {
-  readonly size: string;
-}
-
-/** A compiled provider of the azure driver. */
-export type AzureProviderConfig = ProviderConfig<AzureProviderOwn, AzurePoolOwn, AzureLabelOwn>;
-
-const NO_IMAGE: ImageFacts = { source: null, password: null, generatePassword: false, key: null };
+const none: ImageFacts = { source: null, password: null, generatePassword: false, key: null };
 
 /** The keys of an azure provider: schema, defaults and compiler (docs/reference/configuration.md). */
-export const azureConfig = driverConfig("azure", azureTable, (provider, context): AzureProviderConfig => {
-  const images = imagesOf(provider, context);
-  const { location, resourceGroup, authPath, rate, uploadMs } = provider;
-  const subnet = subnetOf(provider);
-  if (subnet === null)
-    provider.at.useless(undefined, "has no network, so that it cannot be opened; add network or subnet-id");
-  return {
-    ...commonOf(provider),
-    pools: compilePools(provider, (pool) => ({
-      labels: compileLabels(pool, context, (label) => {
-        const { at, name, hardwareProfile, cloudImage, diskimage, ...own } = label;
-        if (cloudImage === null && diskimage === null)
-          at.useless(undefined, `label ${name} has no image; add diskimage or cloud-image`);
-        const found = labelImage(label, images, context, NO_IMAGE);
-        return {
-          hostKeyChecking: pool.hostKeyChecking ?? provider.hostKeyChecking ?? true,
-          connection: found.connection,
-          image: found.image,
-          own: { ...own, ...found.own, size: hardwareProfile.vmSize },
-        };
-      }),
-      availabilityZones: pool.availabilityZones,
-      useInternalIp: pool.useInternalIp ?? provider.useInternalIp ?? false,
-      own: addressesOf(provider, pool),
-    })),
-    own: {
-      ...{ location, resourceGroup, authPath, rate, uploadMs, subnet },
-      diskimages: new Map(provider.diskimages.map(({ name, own }) => [name, own])),
-    },
-  };
+export const azureConfig = cloudConfig("azure", tables, {
+  provider(provider) {
+    const subnet = subnetOf(provider);
+    if (subnet === null)
+      provider.at.useless(undefined, "has no network, so that it cannot be opened; add network or subnet-id");
+    const diskimages = new Map(provider.diskimages.map(({ name, own }) => [name, own]));
+    return { own: { ...provider.own, subnet, diskimages } };
+  },
+  images: {
+    none,
+    diskimage: ({ key }: DiskimageKeys): ImageFacts => ({ ...none, key }),
+    cloudImage: ({ password, generatePassword, key, ...own }, _name, provider): ImageFacts => ({
+      ...{ password, generatePassword, key: key ?? provider.zuulPublicKey },
+      source: sourceOf(own),
+    }),
+  },
+  pool: (pool, provider) => ({ own: addressesOf(provider, pool) }),
+  label: ({ own: { hardwareProfile, ...own } }) => ({ own: { ...own, size: hardwareProfile.vmSize } }),
 });
+
+/** A compiled provider of the azure driver. */
+export type AzureProviderConfig = ConfigOf<typeof azureConfig>;
+export type AzureLabelOwn = OwnOf<typeof azureConfig, "label">;
 
 function addressesOf(provider: AddressKeys, pool: AddressKeys): AzurePoolOwn {
   const publicIpv4 = pool.publicIpv4 ?? provider.publicIpv4 ?? true;
@@ -100,7 +64,8 @@ function addressesOf(provider: AddressKeys, pool: AddressKeys): AzurePoolOwn {
   return { ipv4, ipv6, publicIpv4, publicIpv6 };
 }
 
-function subnetOf({ subnetId, network, resourceGroup }: ProviderKeys): AzureProviderOwn["subnet"] {
+/** Id of the subnet, or where it is in the subscription; null: none is configured. */
+function subnetOf({ subnetId, network, resourceGroup }: ProviderKeys): string | SubnetPlace | null {
   if (subnetId !== null) return subnetId;
   if (network == null || network.network === null) return null;
   return {
@@ -108,17 +73,6 @@ function subnetOf({ subnetId, network, resourceGroup }: ProviderKeys): AzureProv
     network: network.network,
     name: network.subnet,
   };
-}
-
-/** The images of the provider by name, with what labels take over from them. */
-function imagesOf(provider: Entry<ProviderKeys>, context: LoadContext) {
-  return compileImages<DiskimageKeys, CloudImageKeys, ImageFacts>(provider, context, {
-    diskimage: ({ key }) => ({ ...NO_IMAGE, key }),
-    cloudImage: ({ password, generatePassword, key, ...own }) => ({
-      ...{ password, generatePassword, key: key ?? provider.zuulPublicKey },
-      source: sourceOf(own),
-    }),
-  });
 }
 
 type Sources = Omit<CloudImageKeys, "password" | "generatePassword" | "key">;

@@ -1,21 +1,4 @@
-import {
-  FROM_0,
-  field,
-  group,
-  INTEGER,
-  inner,
-  integer,
-  mapOf,
-  NOT_EMPTY,
-  number,
-  type Reader,
-  section,
-  sized,
-  text,
-  texts,
-  toNumber,
-  type Values,
-} from "@nodeyard/driver";
+import { INTEGER, Is, Key, mapOf, type Reader, toNumber, type Values } from "@nodeyard/driver";
 import { z } from "zod";
 
 /** Milliseconds. Each call takes a time in this range, drawn from the cloud's seed. Both 0: no timer is set. */
@@ -37,7 +20,7 @@ function latencyOf(value: unknown): Latency | undefined {
 
 /** A key whose value is a time, or a range of times. */
 const time = (description: string) =>
-  field(
+  Key.field(
     description,
     { default: 0, unit: "ms" },
     z
@@ -52,7 +35,7 @@ const time = (description: string) =>
 
 /** A key whose value is a probability; the validator checks its range. */
 const share = (what: string) =>
-  field(
+  Key.field(
     `Share of ${what} that fail.`,
     { default: 0 },
     z
@@ -65,36 +48,36 @@ const share = (what: string) =>
 
 /** A number of faults; Infinity: always. */
 const count = (what: string) =>
-  integer(`How many from the start: ${what}. -1: always.`, { default: 0 }).map((times) =>
+  Key.integer(`How many from the start: ${what}. -1: always.`, { default: 0 }).map((times) =>
     times < 0 ? Number.POSITIVE_INFINITY : times,
   );
 
 /** How the cloud behaves; every knob has a default. Without `fake:` nothing fails and nothing takes time. */
 const knobTable = {
-  seed: integer("The same seed gives the same cloud.", { default: 1 }),
+  seed: Key.integer("The same seed gives the same cloud.", { default: 1 }),
   // The quota of Nodepool's fake cloud.
-  quota: inner(
-    section({
-      instances: integer("Machines; -1: no limit.", { default: 20 }),
-      cores: integer("Cores; -1: no limit.", { default: 100 }),
-      ram: integer("Memory; -1: no limit.", { default: 1_000_000, unit: "MiB" }),
+  quota: Key.inner(
+    Key.section({
+      instances: Key.integer("Machines; -1: no limit.", { default: 20 }),
+      cores: Key.integer("Cores; -1: no limit.", { default: 100 }),
+      ram: Key.integer("Memory; -1: no limit.", { default: 1_000_000, unit: "MiB" }),
     }),
     "What the credential may use.",
   ).map((quota): Partial<typeof quota> => limits(quota)),
-  "availability-zones": texts("Zones of the cloud.", {
+  "availability-zones": Key.texts("Zones of the cloud.", {
     default: ["az1", "az2"],
-    all: sized(1),
-    like: NOT_EMPTY,
+    all: Is.sized(1),
+    like: Is.NOT_EMPTY,
   }),
   // A full zone answers 503, as a cloud without free hosts does; the quota answers 403.
-  capacity: field(
+  capacity: Key.field(
     "Machines that a zone has room for, by zone.",
-    { like: FROM_0 },
+    { like: Is.FROM_0 },
     mapOf(INTEGER),
     (at, key): Readonly<Record<string, number>> => amounts(at.inner(key)),
   ),
-  latency: inner(
-    section({
+  latency: Key.inner(
+    Key.section({
       create: time("From the call to the answer."),
       boot: time("From the answer to a machine that is up."),
       delete: time("Of a delete."),
@@ -102,8 +85,8 @@ const knobTable = {
     }),
     "How long calls take.",
   ),
-  errors: inner(
-    section({
+  errors: Key.inner(
+    Key.section({
       create: share("creates"),
       delete: share("deletes"),
       find: share("look-ups"),
@@ -112,8 +95,8 @@ const knobTable = {
     "Failures by chance.",
   ),
   // For tests that need one certain failure; `errors` are for long runs.
-  faults: inner(
-    section({
+  faults: Key.inner(
+    Key.section({
       "create-fails": count("creates that fail, nothing made"),
       "create-fails-with-external-id": count("creates that fail though the machine was made"),
       "never-active": count("machines that never come up"),
@@ -124,10 +107,10 @@ const knobTable = {
     }),
     "Failures by count.",
   ),
-  "consistency-delay": number("For how long listings may show the state before a change.", {
+  "consistency-delay": Key.number("For how long listings may show the state before a change.", {
     default: 0,
     unit: "ms",
-    like: FROM_0,
+    like: Is.FROM_0,
   }).as("consistencyDelayMs"),
 };
 
@@ -142,20 +125,20 @@ export type ErrorRates = FakeKnobs["errors"];
 export type FaultCounts = FakeKnobs["faults"];
 
 /** The optional `fake:` mapping of a provider. */
-export const fakeSection = section({
+export const fakeSection = Key.section({
   // `repeatsCreates` has no key: only tests set it.
-  knobs: group(knobTable).map((knobs): FakeKnobs => ({ ...knobs, repeatsCreates: false })),
-  images: inner(
-    section({
-      folder: text("Folder that keeps them.", { needed: true, like: NOT_EMPTY }),
-      formats: texts("Formats taken, the preferred one first.", { default: ["qcow2"] }).map((formats) =>
+  knobs: Key.group(knobTable).map((knobs): FakeKnobs => ({ ...knobs, repeatsCreates: false })),
+  images: Key.inner(
+    Key.section({
+      folder: Key.text("Folder that keeps them.", { needed: true, like: Is.NOT_EMPTY }),
+      formats: Key.texts("Formats taken, the preferred one first.", { default: ["qcow2"] }).map((formats) =>
         formats.length > 0 ? formats : ["qcow2"],
       ),
     }),
     "Uploads are real copies in a folder; absent: the cloud takes no images.",
     { default: null },
   ),
-  journal: text("File that keeps the cloud beyond the process and shares it between processes."),
+  journal: Key.text("File that keeps the cloud beyond the process and shares it between processes."),
 });
 
 /** No delays and no faults: the behaviour without `fake:`. */

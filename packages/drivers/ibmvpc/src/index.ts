@@ -3,7 +3,6 @@ export {
   type IbmPoolConfig,
   type IbmPoolOwn,
   type IbmProviderConfig,
-  type IbmProviderOwn,
   ibmvpcConfig,
 } from "./config.ts";
 export { createIbmDriver, type IbmHost } from "./driver.ts";

@@ -1,13 +1,4 @@
-import {
-  commonOf,
-  compileLabels,
-  compilePools,
-  type DriverConfig,
-  driverConfig,
-  type LabelConfig,
-  type ProviderConfig,
-  type Resources,
-} from "@nodeyard/driver";
+import { type ConfigOf, cloudConfig, type LabelConfig, type Resources } from "@nodeyard/driver";
 import { defined } from "@nodeyard/runtime";
 import { containerAmounts, quantityProblem } from "./amounts.ts";
 import type { PodContainer } from "./client/index.ts";
@@ -17,25 +8,9 @@ import {
   type LabelValues,
   type PoolValues,
   type Raw,
-  tableOf,
+  tablesOf,
 } from "./config-table.ts";
 import { LABEL_VALUE, NAME_START } from "./grammar.ts";
-
-/** Provider settings that only these drivers read. */
-export interface KubeProviderOwn {
-  /** Context of the kubeconfig; null: its current context, or the pod's own service account (`resolveAccess`). */
-  readonly context: string | null;
-  /** Lifetime of a job's token, milliseconds. 0: the token of a secret, which does not expire. */
-  readonly tokenMs: number;
-  /** How long the cluster's scheduler may refuse a pod, milliseconds. */
-  readonly roomMs: number;
-}
-
-/** Pool settings that only these drivers read. */
-export interface KubePoolOwn {
-  /** Labels without an amount of cores or memory: a LimitRange of the project may add one. */
-  readonly unsized: ReadonlySet<string>;
-}
 
 /** Label settings that only these drivers read. */
 export interface KubeLabelOwn {
@@ -51,41 +26,41 @@ export interface KubeLabelOwn {
   readonly amounts: Resources;
 }
 
-/** A provider of these drivers, as it is compiled from `nodepool.yaml`. */
-export type KubeProviderConfig = ProviderConfig<KubeProviderOwn, KubePoolOwn, KubeLabelOwn>;
-
 /** Milliseconds until a pod for which there is room must be ready, as in Nodepool. */
 export const POD_MS = 300_000;
 /** Milliseconds of a launch beside the pod: the namespace before it and the token after it take up to half a minute. */
 const BESIDE_MS = 60_000;
 
-const configOf = (kind: Kind): DriverConfig<KubeProviderConfig> =>
-  driverConfig(kind, tableOf(kind), (provider, context): KubeProviderConfig => {
-    const { name, roomMs, tokenMs, maxServers } = provider;
-    // Every object has it as the label `nodepool_provider_name`, by which nodes are found.
-    if (!LABEL_VALUE.holds(name))
-      provider.at.error("name", `is ${name}, which is a label of each object; write ${LABEL_VALUE.write}`);
-    const instances = provider.mostNodes ?? maxServers ?? Number.POSITIVE_INFINITY;
-    return {
+const configOf = (kind: Kind) =>
+  cloudConfig(kind, tablesOf(kind), {
+    provider({ at, name, own }) {
+      // Every object has it as the label `nodepool_provider_name`, by which nodes are found.
+      if (!LABEL_VALUE.holds(name))
+        at.error("name", `is ${name}, which is a label of each object; write ${LABEL_VALUE.write}`);
       // The configuration has no key for the launch timeout of these drivers.
-      ...commonOf({ ...provider, launchTimeoutMs: roomMs + POD_MS + BESIDE_MS, bootTimeoutMs: 60_000 }),
-      pools: compilePools(provider, (pool) => ({
-        limits: {
-          ...provider.maxResources,
-          ...pool.maxResources,
-          // A pool's own limit counts even if it is higher than the provider's, because the provider's is only a default for each pool.
-          instances: pool.at.has("max-servers") ? pool.limits.instances : instances,
-          cores: pool.at.has("max-cores") ? pool.limits.cores : provider.cores,
-          ram: pool.at.has("max-ram") ? pool.limits.ram : provider.ram,
-        },
-        own: {
-          unsized: new Set(pool.labels.filter((label) => isUnsized(label, pool)).map((label) => label.name)),
-        },
-        labels: compileLabels(pool, context, (label) => compileLabel(label, pool)),
-      })),
-      own: { context: provider.context, tokenMs, roomMs },
-    };
+      return { launchTimeoutMs: own.roomMs + POD_MS + BESIDE_MS, bootTimeoutMs: 60_000, own };
+    },
+    pool: (pool, { own: provider }) => ({
+      limits: {
+        ...provider.maxResources,
+        ...pool.maxResources,
+        // A pool's own limit counts even if it is higher than the provider's, because the provider's is only a default for each pool.
+        instances: pool.at.has("max-servers")
+          ? pool.limits.instances
+          : (provider.mostNodes ?? provider.maxServers ?? Number.POSITIVE_INFINITY),
+        cores: pool.at.has("max-cores") ? pool.limits.cores : provider.cores,
+        ram: pool.at.has("max-ram") ? pool.limits.ram : provider.ram,
+      },
+      own: {
+        /** Labels without an amount of cores or memory: a LimitRange of the project may add one. */
+        unsized: new Set(pool.labels.filter((label) => isUnsized(label, pool)).map(({ name }) => name)),
+      },
+    }),
+    label: compileLabel,
   });
+
+/** A provider of these drivers, as it is compiled from `nodepool.yaml`. */
+export type KubeProviderConfig = ConfigOf<ReturnType<typeof configOf>>;
 
 /** Keys of a kubernetes provider: schema, defaults and compiler (docs/reference/configuration.md). */
 export const kubernetesConfig = configOf("kubernetes");

@@ -1,4 +1,4 @@
-import { type Grammar, orEmpty, pattern, textLike, toNumber } from "@nodeyard/driver";
+import { type Grammar, Is, toNumber } from "@nodeyard/driver";
 
 /** What an API server takes (https://kubernetes.io/docs/concepts/overview/working-with-objects/names/ and .../labels/). */
 
@@ -8,20 +8,20 @@ const DNS_LABEL = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 const LONGEST_START = 40;
 
 /** The start of the names of namespaces or pods. */
-export const NAME_START = textLike(
+export const NAME_START = Is.textLike(
   `at most ${LONGEST_START} lower-case letters, digits and dashes`,
   (name) => DNS_LABEL.test(name) && name.length <= LONGEST_START,
   [["ci-1"], ["My Ns", "a/b", "-a", "x".repeat(41)]],
 );
 /** Values of labels, but for the empty one. */
-export const LABEL_VALUE = pattern(
+export const LABEL_VALUE = Is.pattern(
   "at most 63 letters, digits, dots, dashes and underscores",
   /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/,
   [["a.B_c-1"], ["a b", "a/b", "x".repeat(64)]],
 );
-export const EMPTY_OR_LABEL_VALUE = orEmpty(LABEL_VALUE);
+export const EMPTY_OR_LABEL_VALUE = Is.orEmpty(LABEL_VALUE);
 /** Names of labels, annotations and resources. */
-export const QUALIFIED = pattern(
+export const QUALIFIED = Is.pattern(
   "a name of at most 63 letters, digits, dots, dashes and underscores, which may follow a domain and a slash",
   /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/,
   [
@@ -30,7 +30,7 @@ export const QUALIFIED = pattern(
   ],
 );
 /** Names of other objects (RFC 1123, "DNS subdomain"). */
-export const SUBDOMAIN = pattern(
+export const SUBDOMAIN = Is.pattern(
   "lower-case letters, digits, dots and dashes",
   /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/,
   [["gpu-scheduler"], ["My scheduler", ""]],
@@ -46,7 +46,7 @@ export const SECRET: Grammar = {
   wrong: ["registry", {}, { name: "My secret" }, { name: "a", key: "b" }],
 };
 /** A reference of an image: registry, repository in lower case, tag and digest. */
-export const IMAGE = textLike(
+export const IMAGE = Is.textLike(
   "an image, as in registry.example.org:5000/ci/debian:12",
   (text) =>
     /^([\w.-]+(:\d+)?\/)?[a-z0-9]+([._-]+[a-z0-9]+)*(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:\w[\w.-]{0,127})?(@sha256:[\da-f]{64})?$/.test(
@@ -57,7 +57,7 @@ export const IMAGE = textLike(
     ["debian 12", "Debian:12", "debian:", ""],
   ],
 );
-export const ENV_NAME = pattern("a name without = of visible characters", /^[!-<>-~]+$/, [
+export const ENV_NAME = Is.pattern("a name without = of visible characters", /^[!-<>-~]+$/, [
   ["A_b.c-1"],
   ["A=B", "a b", ""],
 ]);
@@ -71,9 +71,3 @@ export const TOKEN_SECONDS: Grammar = {
   right: [0, 600, 86_400],
   wrong: [-1, 60, 2 ** 33],
 };
-/** Another word is taken for the second one, as Nodepool does: often not what was meant. */
-export const oneOf = (first: string, second: string) =>
-  textLike(`${first} or ${second}`, (word) => word === first || word === second, [
-    [first, second],
-    [`${first}s`, second.toUpperCase()],
-  ]);

@@ -1,9 +1,7 @@
 export type { KubeHost } from "./cluster.ts";
 export {
   type KubeLabelOwn,
-  type KubePoolOwn,
   type KubeProviderConfig,
-  type KubeProviderOwn,
   kubernetesConfig,
   openshiftConfig,
   openshiftpodsConfig,

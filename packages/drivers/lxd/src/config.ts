@@ -1,55 +1,25 @@
-import {
-  ABSOLUTE,
-  type About,
-  atMostOne,
-  CLOUD_NAME,
-  choice,
-  cloudLimits,
-  commonOf,
-  compileImages,
-  compileLabels,
-  compilePools,
-  driverConfig,
-  entries,
-  flag,
-  group,
-  hasOneImage,
-  imageKeys,
-  imageLabelKeys,
-  inherited,
-  integer,
-  labelImage,
-  launchKeys,
-  mapping,
-  metadata,
-  type ProviderConfig,
-  pattern,
-  poolKeys,
-  section,
-  text,
-  texts,
-  uploadKeys,
-  type Values,
-  whole,
-} from "@nodeyard/driver";
+import { type About, type ConfigOf, cloudConfig, Is, Key, type OwnOf, type Values } from "@nodeyard/driver";
 
-const SERVER = pattern("an absolute path of a socket, or https://HOST:PORT", /^(\/|https:\/\/)[^\s]+$/, [
+const SERVER = Is.pattern("an absolute path of a socket, or https://HOST:PORT", /^(\/|https:\/\/)[^\s]+$/, [
   ["/var/lib/lxd/unix.socket", "https://lxd.example.org:8443"],
   ["http://lxd:8443", "lxd", "unix:///x"],
 ]);
-const REMOTE = pattern("an address, as in https://images.example.org", /^https:\/\/[^\s]+$/, [
+const REMOTE = Is.asIn(
+  "an address",
   ["https://images.example.org", "https://lxd.example.org:8443"],
+  /^https:\/\/[^\s]+$/,
   ["images", "http://images.example.org"],
-]);
+);
 /** Keys that the driver writes itself: a file that sets them would hide a node from its launcher. */
 const OWN_KEYS = /^(user\.(nodepool|nodeyard)_|volatile\.|limits\.(cpu|memory)$|cloud-init\.user-data$)/;
 
 const file = (description: string, about: About = {}) =>
-  text(`PEM file of ${description}; absolute path.`, { ...about, like: ABSOLUTE }).names("file");
+  Key.text(`PEM file of ${description}; absolute path.`, { ...about, like: Is.ABSOLUTE }).names("file");
 
-/** Keys of a provider that this driver alone has. */
-const ownTable = {
-  server: text(
+const provider = {
+  ...Key.launchKeys({ launch: 600, boot: 120 }),
+  ...Key.uploadKeys,
+  server: Key.text(
     "Socket of the server on this host, or its address. An address needs `client-certificate` and `client-key`.",
     { default: "/var/lib/lxd/unix.socket", like: SERVER },
   ),
@@ -58,109 +28,89 @@ const ownTable = {
   "server-certificate": file("the server's own certificate, which is then the only one that counts", {
     shown: "the authorities of this host",
   }),
-  project: text("Project of the machines and of their images.", { default: "default", like: CLOUD_NAME }),
+  project: Key.text("Project of the machines and of their images.", {
+    default: "default",
+    like: Is.CLOUD_NAME,
+  }),
 };
 
-/** Keys of an entry of `cloud-images`. */
-const imageTable = {
-  image: text("Alias or fingerprint of an image; not together with `copy-of`.", {
+const cloudImage = {
+  image: Key.text("Alias or fingerprint of an image; not together with `copy-of`.", {
     shown: "the entry's name",
-    like: CLOUD_NAME,
+    like: Is.CLOUD_NAME,
   }),
-  remote: text("Where the server downloads `image` before its first use.", { like: REMOTE }),
-  "remote-protocol": choice("`simplestreams`: a server of images. `lxd`: another LXD or Incus.", [
+  remote: Key.text("Where the server downloads `image` before its first use.", { like: REMOTE }),
+  "remote-protocol": Key.choice("`simplestreams`: a server of images. `lxd`: another LXD or Incus.", [
     "simplestreams",
     "lxd",
   ]),
   "remote-certificate": file("the remote's certificate, if no authority signed it"),
-  "copy-of": text(
+  "copy-of": Key.text(
     "Instance, or `instance/snapshot`, that machines are copies of, for what takes long to prepare. All of its files are copied, host keys included.",
-    { like: CLOUD_NAME },
+    { like: Is.CLOUD_NAME },
   ),
 };
 
-/** Keys of a label. */
-const labelTable = {
-  type: choice("What a machine is.", ["container", "virtual-machine"]),
-  cores: integer("Processors (`limits.cpu`).", { default: 1, like: whole(1) }),
-  ram: integer("Memory (`limits.memory`).", { default: 1024, unit: "MiB", like: whole(1) }),
-  profiles: texts("Profiles, in their order. They give a machine its disk and its network.", {
-    default: ["default"],
-    like: CLOUD_NAME,
+const pool = {
+  limits: Key.limits(Key.sizeLimits),
+  "availability-zones": Key.texts("Members of the cluster; one is chosen per request.", {
+    default: [],
+    shown: "all that are online",
+    like: Is.CLOUD_NAME,
   }),
-  config: metadata("Further keys of the instance, such as `security.nesting`.").map((keys, at) => {
+  "host-key-checking": Key.flag("False: ready as soon as it has an address.", { default: true }),
+};
+
+const label = {
+  "console-log": Key.consoleLog("Keep what a machine that does not come up wrote to its console."),
+  type: Key.choice("What a machine is.", ["container", "virtual-machine"]),
+  cores: Key.integer("Processors (`limits.cpu`).", { default: 1, like: Is.whole(1) }),
+  ram: Key.integer("Memory (`limits.memory`).", { default: 1024, unit: "MiB", like: Is.whole(1) }),
+  profiles: Key.texts("Profiles, in their order. They give a machine its disk and its network.", {
+    default: ["default"],
+    like: Is.CLOUD_NAME,
+  }),
+  config: Key.metadata("Further keys of the instance, such as `security.nesting`.").map((keys, at) => {
     const own = Object.keys(keys).find((key) => OWN_KEYS.test(key));
     if (own !== undefined) at.error("config", `has ${own}, which the driver writes; leave it out`);
     return keys;
   }),
-  devices: mapping("Devices by name, over those of the profiles.").map(
+  devices: Key.mapping("Devices by name, over those of the profiles.").map(
     (devices) => (devices ?? {}) as Readonly<Record<string, Readonly<Record<string, string>>>>,
   ),
-  userdata: text("User data for cloud-init.").secret().as("userData"),
-};
-
-const table = {
-  own: group(ownTable),
-  ...launchKeys({ launch: 600, boot: 120 }),
-  ...uploadKeys,
-  ...imageKeys(
-    { diskimage: { meta: mapping("Properties of the image.").unread() }, cloudImage: imageTable },
-    {
-      ...{ description: "Images that the server or a remote has.", named: true },
-      rules: [atMostOne("image", "copy-of")],
-    },
-  ),
-  pools: entries(
-    section({
-      ...poolKeys({ "max-cores": cloudLimits["max-cores"], "max-ram": cloudLimits["max-ram"] }),
-      "availability-zones": texts("Members of the cluster; one is chosen per request.", {
-        default: [],
-        shown: "all that are online",
-        like: CLOUD_NAME,
-      }),
-      "host-key-checking": flag("False: ready as soon as it has an address.", { default: true }),
-      labels: entries(
-        section({
-          ...imageLabelKeys(labelTable),
-          "host-key-checking": flag("False: ready as soon as it has an address.", inherited("the pool's")),
-        }),
-        "What the pool offers.",
-      ),
-    }),
-    "What the provider offers, in pools.",
-  ),
+  "host-key-checking": Key.flag("False: ready as soon as it has an address.", Key.inherited("the pool's")),
+  userdata: Key.userData("User data for cloud-init."),
 };
 
 /** What machines are made of that no builder uploaded. */
-export type LxdImage = Values<typeof imageTable>;
-/** The driver's part of a provider. */
-export type LxdProviderOwn = Values<typeof ownTable> & { readonly imageUploadTimeoutMs: number };
-/** The driver's part of a label. `image`: null for an uploaded one. */
-export interface LxdLabelOwn extends Values<typeof labelTable> {
-  readonly image: LxdImage | null;
-}
-/** A compiled provider of the lxd driver. */
-export type LxdProviderConfig = ProviderConfig<LxdProviderOwn, undefined, LxdLabelOwn>;
+export type LxdImage = Values<typeof cloudImage>;
+
 /** The keys of an lxd provider: schema, defaults and compiler (docs/reference/configuration.md). */
-export const lxdConfig = driverConfig("lxd", table, (provider, context): LxdProviderConfig => {
-  const { own, at: of } = provider;
-  for (const key of own.server.startsWith("/") ? [] : ["client-certificate", "client-key"])
-    if (!of.has(key)) of.error(key, `is missing, and ${own.server} is reached by certificates only`);
-  const images = compileImages(provider, context, {
-    diskimage: (): LxdImage | null => null,
-    cloudImage: (one, name) => ({ ...one, image: one.image ?? name }),
-  });
-  const pools = compilePools(provider, (pool) => ({
-    availabilityZones: pool.availabilityZones,
-    labels: compileLabels(pool, context, (label) => {
-      if (!hasOneImage(label)) return undefined;
-      const { image, connection, own: listed } = labelImage(label, images, context, null);
-      const hostKeyChecking = label.hostKeyChecking ?? pool.hostKeyChecking;
-      const own = { ...label.own, image: listed };
-      return { hostKeyChecking, connection, consoleLog: label.consoleLog, image, own };
-    }),
-    own: undefined,
-  }));
-  const { imageUploadTimeoutMs } = provider;
-  return { ...commonOf(provider), pools, own: { ...own, imageUploadTimeoutMs } };
-});
+export const lxdConfig = cloudConfig(
+  "lxd",
+  {
+    ...{ provider, pool, label },
+    images: {
+      ...{ diskimage: { meta: Key.mapping("Properties of the image.").unread() }, cloudImage },
+      ...{ listed: "Images that the server or a remote has.", oneNeeded: true },
+      rules: [Key.atMostOne("image", "copy-of")],
+    },
+  },
+  {
+    provider({ at, own }) {
+      for (const key of own.server.startsWith("/") ? [] : ["client-certificate", "client-key"])
+        if (!at.has(key)) at.error(key, `is missing, and ${own.server} is reached by certificates only`);
+      return { own };
+    },
+    images: {
+      // Null for an uploaded image.
+      none: { image: null as LxdImage | null },
+      cloudImage: (one, name) => ({ image: { ...one, image: one.image ?? name } }),
+    },
+  },
+);
+
+/** A compiled provider of the lxd driver. */
+export type LxdProviderConfig = ConfigOf<typeof lxdConfig>;
+export type LxdProviderOwn = OwnOf<typeof lxdConfig, "provider">;
+export type LxdLabelOwn = OwnOf<typeof lxdConfig, "label">;

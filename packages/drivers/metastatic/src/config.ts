@@ -1,30 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import {
-  choice,
-  commonOf,
-  compileLabels,
-  compilePools,
-  driverConfig,
+  type ConfigOf,
+  cloudConfig,
   type Entry,
-  entries,
-  FROM_0,
-  flag,
-  group,
-  inherited,
-  inner,
-  integer,
+  Is,
+  Key,
   type LabelConfig,
-  launchKeys,
-  NOT_EMPTY,
-  type ProviderConfig,
-  poolKeys,
   type Reader,
-  seconds,
-  section,
-  text,
-  texts,
   type Values,
-  whole,
 } from "@nodeyard/driver";
 import { readKeys, readLend, type SliverSettings, sliverKeys } from "@nodeyard/driver-sliver/parts";
 
@@ -34,34 +17,34 @@ const UNKNOWN = "unknown";
 /** Why two keys differ from Nodepool, in the reference page. */
 const AGE = "counts from when the backing node was ready; in Nodepool from when it was requested.";
 
-const AS_0 = { like: FROM_0, instead: "counts as 0" };
+const AS_0 = { like: Is.FROM_0, instead: "counts as 0" };
 
 /** Keys of how backing nodes are cut into slots. Labels with the same backing label must agree on all of them. */
 const slotTable = {
-  "backing-label": text("Label of the backing node, by which it is asked for.", {
+  "backing-label": Key.text("Label of the backing node, by which it is asked for.", {
     needed: true,
-    like: NOT_EMPTY,
+    like: Is.NOT_EMPTY,
   }).differs(
     "several launchers may serve one provider, since slots are claimed in ZooKeeper; in Nodepool one process knows them.",
   ),
-  "max-parallel-jobs": integer("Slots of one backing node.", {
+  "max-parallel-jobs": Key.integer("Slots of one backing node.", {
     default: 1,
-    like: whole(1),
+    like: Is.whole(1),
     instead: "keeps the label from being served",
   })
     .as("slots")
     .map((jobs) => Math.max(0, Math.floor(jobs))),
-  "grace-time": seconds("An empty backing node is kept this long.", { default: 60, ...AS_0 })
+  "grace-time": Key.seconds("An empty backing node is kept this long.", { default: 60, ...AS_0 })
     .as("graceMs")
     .map(notBelow0),
-  "min-retention-time": seconds("A backing node is kept at least this long after it became ready.", {
+  "min-retention-time": Key.seconds("A backing node is kept at least this long after it became ready.", {
     default: 0,
     ...AS_0,
   })
     .as("minRetentionMs")
     .map(notBelow0)
     .differs(AGE),
-  "max-age": seconds("From this age on a backing node takes no more slots, and goes once it is empty.", {
+  "max-age": Key.seconds("From this age on a backing node takes no more slots, and goes once it is empty.", {
     default: 0,
     shown: "no limit",
     ...AS_0,
@@ -73,18 +56,18 @@ const slotTable = {
 
 /** Keys of a label whose slots are slivers. */
 const isolationTable = {
-  isolation: choice(
+  isolation: Key.choice(
     "How slots are separated. `none`: each slot is the backing node itself. `sliver`: each slot is a sliver on it; the backing node must be a sliver host.",
     ["none", "sliver"],
   ),
-  lend: choice(
+  lend: Key.choice(
     "Lending of unused caps, with `isolation: sliver`. `none`: a slot lends nothing. `idle`: a slot lends to busy slots of its backing node while its own node is not assigned.",
     ["none", "idle"],
   ).when(isSeparated),
-  sliver: inner(
-    section({
+  sliver: Key.inner(
+    Key.section({
       ...sliverKeys,
-      "authorized-keys": texts(
+      "authorized-keys": Key.texts(
         "Public keys that may log in, without options; needed with `isolation: sliver`.",
       ).map(readKeys),
     }),
@@ -92,67 +75,54 @@ const isolationTable = {
   ).when(isSeparated),
 };
 
-/** All keys of a label; the others of a metastatic label are those of every driver. */
-const labelTable = {
-  name: text("A top-level label.", { needed: true }),
-  own: group(slotTable),
-  "host-key-checking": flag(
+const label = {
+  slot: Key.group(slotTable),
+  "host-key-checking": Key.flag(
     "True: each slot is scanned before it is handed out; a failure retires its backing node.",
-    inherited("the pool's; true with `isolation: sliver`"),
+    Key.inherited("the pool's; true with `isolation: sliver`"),
   ),
   ...isolationTable,
 };
 
-/** The keys of docs/contract/config.md, "Metastatic keys". */
-const table = {
-  ...launchKeys({
-    boot: 120,
-    booted: "For a slot to answer, where it is scanned.",
-    launched: "From the start of a launch to a slot, the backing node's own launch included.",
-  }),
-  pools: entries(
-    section({
-      ...poolKeys({}),
-      name: text("Name of the pool, unique in its provider.", { needed: true }),
-      "host-key-checking": flag("Default of the pool's labels.", { default: false }),
-      labels: entries(section(labelTable), "What the pool cuts out of backing nodes.", {
-        needed: "validator",
-      }),
-    }),
-    "What the provider offers, in pools.",
-    { needed: "validator" },
-  ),
-};
+const pool = { "host-key-checking": Key.flag("Default of the pool's labels.", { default: false }) };
+
+const provider = Key.launchKeys({
+  boot: 120,
+  booted: "For a slot to answer, where it is scanned.",
+  launched: "From the start of a launch to a slot, the backing node's own launch included.",
+});
 
 /** How the slots of one label are made from backing nodes. Times are milliseconds. */
 export interface MetastaticLabelOwn extends Values<typeof slotTable> {
   /** The sliver of each slot; absent: slots are not separated. */
   readonly sliver?: SliverSettings;
 }
-/** The driver has no keys of its own for providers and pools. */
-type Nothing = Readonly<Record<string, never>>;
-export type MetastaticLabel = LabelConfig<MetastaticLabelOwn>;
-export type MetastaticProvider = ProviderConfig<Nothing, Nothing, MetastaticLabelOwn>;
+type Label = Entry<{ readonly name: string; readonly slot: Values<typeof slotTable> }>;
 
-/** The keys of a metastatic provider: schema, defaults and compiler. */
-export const metastaticConfig = driverConfig("metastatic", table, (provider, context): MetastaticProvider => {
-  const agreed = new Map<string, Entry<Values<typeof labelTable>>>();
-  const pools = compilePools(provider, (pool) => ({
-    labels: compileLabels(pool, context, (label) => {
-      demandAgreement(label, agreed);
+/** The keys of docs/contract/config.md, "Metastatic keys": schema, defaults and compiler. */
+export const metastaticConfig = cloudConfig(
+  "metastatic",
+  { provider, pool, label, needed: "validator", offers: "What the pool cuts out of backing nodes." },
+  {
+    provider({ pools, own }) {
+      demandAgreement(pools.flatMap(({ labels }) => labels));
+      return { own };
+    },
+    label(label, pool): Partial<MetastaticLabel> & { own: MetastaticLabelOwn } {
       const sliver = isolationOf(label);
       return {
         // A sliver has a host key of its own, which its client can learn only from the node record.
         hostKeyChecking: label.hostKeyChecking ?? (sliver !== undefined || pool.hostKeyChecking),
         connection: { username: UNKNOWN, pythonPath: UNKNOWN, shellType: UNKNOWN, type: UNKNOWN, port: 22 },
         image: { kind: "cloud-image", name: "unused" },
-        own: { ...label.own, ...(sliver === undefined ? {} : { sliver }) },
+        own: { ...label.slot, ...(sliver && { sliver }) },
       };
-    }),
-    own: {},
-  }));
-  return { ...commonOf(provider), pools, own: {} };
-});
+    },
+  },
+);
+
+export type MetastaticProvider = ConfigOf<typeof metastaticConfig>;
+export type MetastaticLabel = LabelConfig<MetastaticLabelOwn>;
 
 /** A negative time counts as none. */
 function notBelow0(ms: number): number {
@@ -160,23 +130,23 @@ function notBelow0(ms: number): number {
 }
 
 /** Labels with the same backing label must agree on its keys (docs/contract/config.md, "Metastatic keys"). */
-function demandAgreement(
-  label: Entry<Values<typeof labelTable>>,
-  agreed: Map<string, Entry<Values<typeof labelTable>>>,
-): void {
-  const { at, name, own } = label;
-  if (name === own.backingLabel)
-    at.error("backing-label", `names ${name} itself; a slot is cut out of a node of another label`);
-  if (own.maxAgeMs < own.minRetentionMs)
-    at.error("max-age", "is below min-retention-time; raise it, or lower min-retention-time");
-  const first = agreed.get(own.backingLabel);
-  // The first label of the file is taken as right, and the later ones are reported.
-  if (first === undefined) agreed.set(own.backingLabel, label);
-  else if (!isDeepStrictEqual(first.own, own))
-    at.error(
-      "backing-label",
-      `shares ${own.backingLabel} with label ${first.name}: multiple label definitions for the same backing label must be identical; make max-parallel-jobs, grace-time, min-retention-time and max-age the same, or use another backing label`,
-    );
+function demandAgreement(labels: readonly Label[]): void {
+  const agreed = new Map<string, Label>();
+  for (const label of labels) {
+    const { at, name, slot } = label;
+    if (name === slot.backingLabel)
+      at.error("backing-label", `names ${name} itself; a slot is cut out of a node of another label`);
+    if (slot.maxAgeMs < slot.minRetentionMs)
+      at.error("max-age", "is below min-retention-time; raise it, or lower min-retention-time");
+    const first = agreed.get(slot.backingLabel);
+    // The first label of the file is taken as right, and the later ones are reported.
+    if (first === undefined) agreed.set(slot.backingLabel, label);
+    else if (!isDeepStrictEqual(first.slot, slot))
+      at.error(
+        "backing-label",
+        `shares ${slot.backingLabel} with label ${first.name}: multiple label definitions for the same backing label must be identical; make max-parallel-jobs, grace-time, min-retention-time and max-age the same, or use another backing label`,
+      );
+  }
 }
 
 /** Undefined when slots are not separated. */

@@ -1,40 +1,4 @@
-import {
-  ABOVE_0,
-  ABSOLUTE,
-  choice,
-  cloudLimits,
-  commonOf,
-  compileImages,
-  compileLabels,
-  compilePools,
-  driverConfig,
-  entries,
-  flag,
-  group,
-  HOST,
-  hasOneImage,
-  imageKeys,
-  imageLabelKeys,
-  inherited,
-  integer,
-  labelImage,
-  launchKeys,
-  mapping,
-  NO_LIMIT,
-  NOT_EMPTY,
-  type PoolConfig,
-  type ProviderConfig,
-  pattern,
-  poolKeys,
-  type Reader,
-  seconds,
-  section,
-  text,
-  texts,
-  uploadKeys,
-  type Values,
-  whole,
-} from "@nodeyard/driver";
+import { type ConfigOf, cloudConfig, Is, Key, type OwnOf, type Reader, type Values } from "@nodeyard/driver";
 import { parseSubnet, type Subnet } from "./machine/bridge.ts";
 import type { NumberRange } from "./machine/firewall.ts";
 
@@ -44,38 +8,47 @@ import type { NumberRange } from "./machine/firewall.ts";
 const KEY = /^(ssh-[a-z0-9-]+|ecdsa-sha2-[a-z0-9-]+|sk-[a-z0-9@.-]+) [A-Za-z0-9+/]+={0,2}( [\x20-\x7e]*)?$/;
 
 /** Keys of a label. `authorized-keys` of the provider apply to labels without their own. */
-const labelTable = {
-  cores: integer("Virtual processors.", { default: 1, like: whole(1, 4096) }),
-  ram: integer("Memory of the guest.", { default: 1024, unit: "MiB", like: whole(1) }),
-  disk: integer("Size of the disk; not below the image's.", { default: 10, unit: "GiB", like: whole(1) }),
+const label = {
+  "console-log": Key.consoleLog("Keep what a machine that does not come up wrote to its console."),
+  cores: Key.integer("Virtual processors.", { default: 1, like: Is.whole(1, 4096) }),
+  ram: Key.integer("Memory of the guest.", { default: 1024, unit: "MiB", like: Is.whole(1) }),
+  disk: Key.integer("Size of the disk; not below the image's.", {
+    default: 10,
+    unit: "GiB",
+    like: Is.whole(1),
+  }),
   // How the guest gets its name and keys.
-  seed: choice("`nocloud`: a disk that cloud-init reads. `fw_cfg`: only the files that every machine gets.", [
-    "nocloud",
-    "fw_cfg",
-  ]),
-  "saved-state": flag(
+  seed: Key.choice(
+    "`nocloud`: a disk that cloud-init reads. `fw_cfg`: only the files that every machine gets.",
+    ["nocloud", "fw_cfg"],
+  ),
+  "saved-state": Key.flag(
     "Machines go on from a state that one was saved in before it had keys or network, instead of booting. The image has to run the script that the seed then has.",
     { default: false },
   ),
-  "authorized-keys": texts("Lines of authorized_keys that may log in.", inherited("the provider's")).map(
-    (lines, at) => lines && readKeys(lines, at),
-  ),
-  userdata: text("User data for cloud-init, handed on as it is.").secret().as("userData"),
+  "authorized-keys": Key.texts(
+    "Lines of authorized_keys that may log in.",
+    Key.inherited("the provider's"),
+  ).map((lines, at) => lines && readKeys(lines, at)),
+  userdata: Key.userData("User data for cloud-init, handed on as it is."),
+  "host-key-checking": Key.flag("False: ready as soon as QEMU runs.", { default: true }),
 };
 
 /** A kernel that QEMU loads directly, instead of booting from the disk. */
 const bootTable = {
-  kernel: text("Kernel on this host that QEMU loads; absolute path.", {
+  kernel: Key.text("Kernel on this host that QEMU loads; absolute path.", {
     shown: "the disk's boot sector",
-    like: ABSOLUTE,
+    like: Is.ABSOLUTE,
   }).names("file"),
-  initrd: text("Initial RAM disk that goes with `kernel`; absolute path.", { like: ABSOLUTE }).names("file"),
-  "kernel-arguments": text("Command line of `kernel`.", { default: "console=ttyS0 root=/dev/vda rw" }).as(
+  initrd: Key.text("Initial RAM disk that goes with `kernel`; absolute path.", { like: Is.ABSOLUTE }).names(
+    "file",
+  ),
+  "kernel-arguments": Key.text("Command line of `kernel`.", { default: "console=ttyS0 root=/dev/vda rw" }).as(
     "arguments",
   ),
 };
 /** The kernel's files; null when the machine boots from its disk. Arguments without a kernel have no effect. */
-const boot = group(bootTable).map((files, at): BootFiles | null => {
+const boot = Key.group(bootTable).map((files, at): BootFiles | null => {
   if (files.kernel !== null) return { ...files, kernel: files.kernel };
   if (files.initrd !== null) at.error("initrd", "is there without a kernel; add kernel, or leave it out");
   return null;
@@ -83,54 +56,60 @@ const boot = group(bootTable).map((files, at): BootFiles | null => {
 
 /** An image file on this host. The format is never guessed: the content of a raw image could pretend to be any format. */
 const fileTable = {
-  path: text("Absolute path of the image on this host; it is copied before its first use.", {
+  path: Key.text("Absolute path of the image on this host; it is copied before its first use.", {
     needed: true,
-    like: ABSOLUTE,
+    like: Is.ABSOLUTE,
   }).names("file"),
-  format: text("`qcow2` or `raw`; never guessed.", {
+  format: Key.text("`qcow2` or `raw`; never guessed. qemu-img converts what is neither.", {
     needed: true,
-    like: pattern("qcow2 or raw, and convert anything else with qemu-img", /^(qcow2|raw)$/, [
-      ["raw"],
-      ["vmdk", ""],
-    ]),
+    like: Is.among(["qcow2", "raw"], "vmdk", ""),
   }).map((format): "qcow2" | "raw" => (format === "qcow2" ? format : "raw")),
 };
 
-/** Keys of the provider that this driver alone has. They describe the folder and the host rather than a pool. */
-const ownTable = {
-  folder: text("Absolute path of the folder for images and machines.", { needed: true, like: ABSOLUTE }),
-  host: text("Host name or machine id that the provider belongs to; launchers of other hosts refuse it.", {
-    shown: "the first that opens the folder",
-    like: NOT_EMPTY,
+/** Limits and most other keys describe the folder and the host rather than a pool. */
+const provider = {
+  ...Key.launchKeys({ launch: 600, boot: 300 }),
+  ...Key.uploadKeys,
+  "authorized-keys": Key.texts("Lines of authorized_keys that may log in.", { shown: "none" }).map(readKeys),
+  folder: Key.text("Absolute path of the folder for images and machines.", {
+    needed: true,
+    like: Is.ABSOLUTE,
   }),
-  user: text(
+  host: Key.text(
+    "Host name or machine id that the provider belongs to; launchers of other hosts refuse it.",
+    {
+      shown: "the first that opens the folder",
+      like: Is.NOT_EMPTY,
+    },
+  ),
+  user: Key.text(
     "User that QEMU runs as when the launcher is root, which is required then: a user without other processes, in group `kvm` for KVM, or numbers (`uid:gid`).",
     {
-      like: pattern("a user's name or numbers, as in 990:990", /^([a-z_][a-z0-9_.-]*\$?|\d+(:\d+)?)$/i, [
+      like: Is.pattern("a user's name or numbers, as in 990:990", /^([a-z_][a-z0-9_.-]*\$?|\d+(:\d+)?)$/i, [
         ["ci", "990:990"],
         ["a b", ""],
       ]),
     },
   ),
-  users: text(
+  users: Key.text(
     "Range of user ids without users, such as `200000-200999`. Each machine runs under an id of its own, so that a guest that breaks out of QEMU reaches no other machine. The range limits the number of machines. Needs root.",
   ).map(readUsers),
-  bridge: text(
+  bridge: Key.text(
     "A network, as in `10.93.0.0/24`: machines have addresses of it, behind a bridge in a network namespace of its own, and see this host alone. Clients are on this host, or have a route to it. Needs root, `user`, `nftables` and `iproute2`.",
   ).map(readSubnet),
-  address: text("Address of this host that clients reach the machines at.", {
+  address: Key.text("Address of this host that clients reach the machines at.", {
     default: "127.0.0.1",
-    like: HOST,
+    like: Is.HOST,
   }),
-  accelerator: choice(
+  accelerator: Key.choice(
     "`auto`: KVM for the images that a probe boot under it proves. `kvm`, `tcg`: that one.",
     ["auto", "kvm", "tcg"],
   ),
-  "probe-timeout": seconds("For a probe boot under KVM to show a host key.", {
+  "probe-timeout": Key.seconds("For a probe boot under KVM to show a host key.", {
     default: 60,
-    like: ABOVE_0,
+    like: Is.ABOVE_0,
   }).as("probeTimeoutMs"),
-  network: choice(
+  network: Key.choice(
     "`restricted`: the machine only answers. `outbound`: it reaches all but this host; needs root and `user`.",
     ["restricted", "outbound"],
   ).map((network, at) => {
@@ -139,51 +118,23 @@ const ownTable = {
       at.error("network", "is outbound, which tells the machines' packets by their user; add user");
     return network;
   }),
-  emulator: text("QEMU's program.", { default: "qemu-system-x86_64", like: NOT_EMPTY }),
-  limits: group({
-    "max-vms": integer("Machines at once in the folder.", { ...NO_LIMIT, like: whole(1) }).as("instances"),
-    "max-cores": integer("Virtual processors at once in the folder.", {
+  emulator: Key.text("QEMU's program.", { default: "qemu-system-x86_64", like: Is.NOT_EMPTY }),
+  limits: Key.group({
+    "max-vms": Key.integer("Machines at once in the folder.", { ...Key.NO_LIMIT, like: Is.whole(1) }).as(
+      "instances",
+    ),
+    "max-cores": Key.integer("Virtual processors at once in the folder.", {
       default: null,
       shown: "four per processor of the host",
-      like: whole(1),
+      like: Is.whole(1),
     }).as("cores"),
-    "max-ram": integer("Memory of all machines of the folder, QEMU's own included.", {
+    "max-ram": Key.integer("Memory of all machines of the folder, QEMU's own included.", {
       default: null,
       shown: "the host's, less 1 GiB",
-      like: whole(1),
+      like: Is.whole(1),
       unit: "MiB",
     }).as("ram"),
   }),
-};
-
-const table = {
-  own: group(ownTable),
-  "authorized-keys": texts("Lines of authorized_keys that may log in.", { shown: "none" }).map(readKeys),
-  ...launchKeys({ launch: 600, boot: 300 }),
-  ...uploadKeys,
-  ...imageKeys(
-    {
-      diskimage: { meta: mapping("Kept beside the upload.").unread(), boot },
-      cloudImage: { file: group(fileTable), boot },
-    },
-    { description: "Images that are files of this host.", named: true },
-  ),
-  pools: entries(
-    section({
-      ...poolKeys({
-        "max-cores": cloudLimits["max-cores"],
-        "max-ram": cloudLimits["max-ram"],
-      }),
-      labels: entries(
-        section({
-          ...imageLabelKeys(labelTable),
-          "host-key-checking": flag("False: ready as soon as QEMU runs.", { default: true }),
-        }),
-        "What the pool offers.",
-      ),
-    }),
-    "What the provider offers, in pools.",
-  ),
 };
 
 /** An image file that a `cloud-images` entry names. */
@@ -193,46 +144,45 @@ export interface BootFiles extends Values<typeof bootTable> {
   readonly kernel: string;
 }
 
-/** The driver's part of a provider. All providers with the same folder share one host and one set of limits. */
-export type QemuProviderOwn = Values<typeof ownTable>;
-/** The driver's part of a label. `cores`, `ram` (MiB) and `disk` (GiB) are whole numbers from 1 on. */
-export interface QemuLabelOwn extends Values<typeof labelTable> {
-  /** Null: the label boots an uploaded image. */
-  readonly file: FileImage | null;
-  /** Null: boot from the disk. */
-  readonly boot: BootFiles | null;
-  /** Checked lines; empty: nobody can log in by a key. */
-  readonly authorizedKeys: readonly string[];
-}
-/** A compiled pool of the qemu driver. */
-export type QemuPoolConfig = PoolConfig<undefined, QemuLabelOwn>;
-/** A compiled provider of the qemu driver. */
-export type QemuProviderConfig = ProviderConfig<QemuProviderOwn, undefined, QemuLabelOwn>;
-
 /** The keys of a qemu provider: schema, defaults and compiler (docs/reference/configuration.md). */
-export const qemuConfig = driverConfig("qemu", table, (provider, context): QemuProviderConfig => {
-  const none: Pick<QemuLabelOwn, "file" | "boot"> = { file: null, boot: null };
-  const images = compileImages(provider, context, {
-    diskimage: (of): typeof none => ({ ...of, file: null }),
-    cloudImage: (of) => of,
-  });
-  const pools = compilePools(provider, (pool) => ({
-    labels: compileLabels(pool, context, (label) => {
-      const { at, consoleLog, hostKeyChecking, own } = label;
-      if (!hasOneImage(label)) return undefined;
-      if (own.savedState && provider.own.bridge !== null)
+export const qemuConfig = cloudConfig(
+  "qemu",
+  {
+    ...{ provider, label },
+    pool: { limits: Key.limits(Key.sizeLimits) },
+    images: {
+      diskimage: { meta: Key.mapping("Kept beside the upload.").unread(), boot },
+      cloudImage: { file: Key.group(fileTable), boot },
+      ...{ listed: "Images that are files of this host.", oneNeeded: true },
+    },
+  },
+  {
+    images: {
+      // Without a file the label boots an uploaded image; without `boot`, from the disk.
+      none: { file: null, boot: null } as {
+        readonly file: FileImage | null;
+        readonly boot: BootFiles | null;
+      },
+      diskimage: (of) => ({ ...of, file: null }),
+      cloudImage: (of) => of,
+    },
+    label({ at, own }, _pool, { own: provider }) {
+      if (own.savedState && provider.bridge !== null)
         at.error(
           "saved-state",
           "cannot be had with bridge: guests that go on keep the hardware address that was saved",
         );
-      const { image, connection, own: of } = labelImage(label, images, context, none);
-      const authorizedKeys = own.authorizedKeys ?? provider.authorizedKeys;
-      return { hostKeyChecking, connection, consoleLog, image, own: { ...own, ...of, authorizedKeys } };
-    }),
-    own: undefined,
-  }));
-  return { ...commonOf(provider), pools, own: provider.own };
-});
+      return { own: { ...own, authorizedKeys: own.authorizedKeys ?? provider.authorizedKeys } };
+    },
+  },
+);
+
+/** A compiled provider of the qemu driver. All providers with the same folder share one host and one set of limits. */
+export type QemuProviderConfig = ConfigOf<typeof qemuConfig>;
+export type QemuProviderOwn = OwnOf<typeof qemuConfig, "provider">;
+export type QemuLabelOwn = OwnOf<typeof qemuConfig, "label">;
+/** A compiled pool of the qemu driver. */
+export type QemuPoolConfig = QemuProviderConfig["pools"][number];
 
 /** Keys that may be written into a guest's authorized_keys; other lines are errors. */
 function readKeys(lines: readonly string[], at: Reader): readonly string[] {

@@ -2,7 +2,6 @@ export type {
   MachineAt,
   SliverPoolConfig,
   SliverProviderConfig,
-  SliverProviderOwn,
 } from "./config.ts";
 export { sliverConfig } from "./config.ts";
 export { sliverDriver } from "./edge/default.ts";

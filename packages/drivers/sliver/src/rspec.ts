@@ -1,16 +1,4 @@
-import {
-  flag,
-  type Grammar,
-  group,
-  integer,
-  messageOf,
-  pattern,
-  type Reader,
-  text,
-  texts,
-  type Values,
-  whole,
-} from "@nodeyard/driver";
+import { type Grammar, Is, Key, messageOf, type Reader, type Values } from "@nodeyard/driver";
 import {
   CLASS,
   IMAGE,
@@ -36,9 +24,9 @@ interface AmountAbout {
 
 /** A key with a whole number in its own unit. Its value is in the unit of the resource; undefined: the manager decides. */
 const amount = (description: string, { scale = 1, ...about }: AmountAbout) =>
-  integer(description, {
+  Key.integer(description, {
     default: undefined,
-    like: whole(0, Math.floor(MAX_AMOUNT / scale)),
+    like: Is.whole(0, Math.floor(MAX_AMOUNT / scale)),
     ...about,
   }).map((value) => (value === undefined ? undefined : value * scale));
 
@@ -81,7 +69,7 @@ const amounts = {
   "io-write-ops": amount("Not enforced, as io-write.", { unit: "operations/s", shown: "0" }),
   "io-weight": amount(
     "Part of the disk's time while other slivers want it too, 1 to 1000; 100 is usual, 200 twice as much.",
-    { shown: "100", like: whole(1, 1000) },
+    { shown: "100", like: Is.whole(1, 1000) },
   ),
 };
 
@@ -90,14 +78,14 @@ export type Amounts = Readonly<Partial<Record<Resource, number>>>;
 
 /** Names that the owners of machines have given to things of theirs. */
 const names = (about: string) =>
-  texts(about, {
+  Key.texts(about, {
     default: [],
-    like: pattern("a name of lower-case letters, digits, _ and -", CLASS, [["kvm"], ["/dev/kvm", "KVM"]]),
+    like: Is.pattern("a name of lower-case letters, digits, _ and -", CLASS, [["kvm"], ["/dev/kvm", "KVM"]]),
   });
 
 /** Keys of a sliver: of a label, or of the `sliver` mapping of a metastatic label. */
 export const sliverKeys = {
-  rspec: group(amounts).map((all, at): Amounts => {
+  rspec: Key.group(amounts).map((all, at): Amounts => {
     const { memoryGuarantee = 0, memoryCap = 0 } = all;
     // Caps of CPU and traffic are raised to the guarantee. Memory above its cap would be killed, so this is an error.
     if (memoryCap > 0 && memoryGuarantee > memoryCap)
@@ -116,14 +104,17 @@ export const sliverKeys = {
         );
     return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
   }),
-  image: text("Image of its root, by a name of the machine's or a digest; for the back end `container`.", {
-    shown: "the machine's",
-    like: pattern("a name of lower-case letters and digits, or sha256:<digest>", IMAGE, [
-      ["debian-12", `sha256:${"0".repeat(64)}`],
-      ["Debian 12", ""],
-    ]),
-  }),
-  nesting: flag(
+  image: Key.text(
+    "Image of its root, by a name of the machine's or a digest; for the back end `container`.",
+    {
+      shown: "the machine's",
+      like: Is.pattern("a name of lower-case letters and digits, or sha256:<digest>", IMAGE, [
+        ["debian-12", `sha256:${"0".repeat(64)}`],
+        ["Debian 12", ""],
+      ]),
+    },
+  ),
+  nesting: Key.flag(
     "Containers may be run in it (podman, Docker): it may make namespaces of its own and mount in them, which opens more of the kernel to it.",
     { default: false },
   ),
@@ -133,7 +124,7 @@ export const sliverKeys = {
   caches: names(
     "Folders of the machine (`isolation.caches` in its `sliverd.json`) that it may read, each at `/cache/NAME`.",
   ),
-  initscript: text("Shell script that runs in each sliver when it starts, as its user.", { default: "" }),
+  initscript: Key.text("Shell script that runs in each sliver when it starts, as its user.", { default: "" }),
 };
 
 /** What a label says of its slivers: a pool's, or those of slots. */

@@ -1,69 +1,56 @@
 import {
-  ABOVE_0,
-  CLOUD_NAME,
-  CONNECTION_TYPE,
   compilePools,
   driverConfig,
   type Entry,
-  entries,
-  flag,
-  group,
-  HOST,
-  hostKeyOrKeys,
-  integer,
+  Is,
+  Key,
   type LabelConfig,
   type LoadContext,
-  loginKeys,
-  NOT_EMPTY,
-  PORT,
   type PoolConfig,
   type ProviderConfig,
-  poolKeys,
   type Reader,
-  seconds,
-  section,
-  sized,
-  text,
-  textOrTexts,
   type Values,
-  whole,
 } from "@nodeyard/driver";
 
 /** Keys of an entry of `nodes`. */
 const hostTable = {
-  name: text("Host name or address.", { needed: true, like: HOST }),
-  labels: textOrTexts("What the host is offered as; a string is split at white space.", {
+  name: Key.text("Host name or address.", { needed: true, like: Is.HOST }),
+  labels: Key.textOrTexts("What the host is offered as; a string is split at white space.", {
     needed: true,
-    like: NOT_EMPTY,
-    all: sized(1),
+    like: Is.NOT_EMPTY,
+    all: Is.sized(1),
     instead: "no request can name",
   })
     .map(splitLabels)
     .differs("a string is split at white space, for the nodes, too; Nodepool registers it as one label."),
-  connection: group({
-    username: text("Login user.", { default: "zuul", like: CLOUD_NAME }),
-    "connection-port": integer("Port a client connects to.", { default: null, shown: 22, like: PORT }),
-    "ssh-port": integer("Older name of `connection-port`.", { deprecated: true, like: PORT }).accepted(
+  connection: Key.group({
+    username: Key.text("Login user.", { default: "zuul", like: Is.CLOUD_NAME }),
+    "connection-port": Key.integer("Port a client connects to.", {
+      default: null,
+      shown: 22,
+      like: Is.PORT,
+    }),
+    "ssh-port": Key.integer("Older name of `connection-port`.", { deprecated: true, like: Is.PORT }).accepted(
       "is accepted; Nodepool's validator does not know it",
     ),
-    "connection-type": text("`ssh`, `network_cli`, `winrm` or another word of Ansible.", {
+    "connection-type": Key.text("`ssh`, `network_cli`, `winrm` or another word of Ansible.", {
       default: "ssh",
-      like: CONNECTION_TYPE,
+      like: Is.CONNECTION_TYPE,
       instead: "Ansible lacks",
     }).as("type"),
-    "shell-type": loginKeys["shell-type"],
-    "python-path": loginKeys["python-path"],
+    "shell-type": Key.loginKeys["shell-type"],
+    "python-path": Key.loginKeys["python-path"],
   }).map(({ connectionPort, sshPort, ...login }) => ({ ...login, port: connectionPort ?? sshPort ?? 22 })),
-  timeout: seconds("For one check that the host answers.", {
+  timeout: Key.seconds("For one check that the host answers.", {
     default: 5,
-    like: ABOVE_0,
+    like: Is.ABOVE_0,
     instead: "no host can keep",
   }).as("timeoutMs"),
-  "host-key-checking": flag("False: the host is never contacted by the launcher.", { default: true }),
-  "host-key": hostKeyOrKeys("Keys that must all be among those that the host shows.").as("hostKeys"),
-  "max-parallel-jobs": integer("Slots: how many nodes the host is at once.", {
+  "host-key-checking": Key.flag("False: the host is never contacted by the launcher.", { default: true }),
+  "host-key": Key.hostKeyOrKeys("Keys that must all be among those that the host shows.").as("hostKeys"),
+  "max-parallel-jobs": Key.integer("Slots: how many nodes the host is at once.", {
     default: 1,
-    like: whole(1),
+    like: Is.whole(1),
     instead: "keeps the host from being offered",
   })
     .as("slots")
@@ -84,8 +71,8 @@ export type StaticProviderConfig = ProviderConfig<Readonly<Record<string, never>
 
 /** Keys of a pool of hosts. It has no labels of its own: those of its hosts are its labels. */
 const poolTable = {
-  ...poolKeys({}),
-  nodes: entries(section(hostTable), "The hosts.").differs(
+  ...Key.poolKeys,
+  nodes: Key.entries(Key.section(hostTable), "The hosts.").differs(
     "a free host is kept for the first request in the queue that can use it, and is offered 60 s after its user was lost; in Nodepool the first request that asks gets it, at once.",
   ),
 };
@@ -93,7 +80,7 @@ const poolTable = {
 /** The keys of docs/contract/config.md, "Static keys". */
 export const staticConfig = driverConfig(
   "static",
-  { pools: entries(section(poolTable), "Groups of hosts.") },
+  { pools: Key.entries(Key.section(poolTable), "Groups of hosts.") },
   ({ at, pools, ...common }, context): StaticProviderConfig => {
     // Over all pools of the file: a host in two pools would be given to two users.
     const seen = context.hosts ?? new Map<string, string>();

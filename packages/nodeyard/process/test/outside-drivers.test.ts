@@ -20,14 +20,14 @@ const context: DriverContext = {
 /** A driver in a folder that has no package of ours anywhere above it. */
 function source(fields: string): string {
   return `
-    import { DriverError, driverConfig, text } from "@nodeyard/driver";
+    import { DriverError, driverConfig, Key } from "@nodeyard/driver";
     type Raw = { readonly name: string };
     export const fine = {
       name: "lab",
       contract: 1,
       capabilities: { launches: true, inventory: false, probes: false, tags: true },
       config: {
-        ...driverConfig("lab", { board: text("Which one.", { needed: true }) }, () => undefined),
+        ...driverConfig("lab", { board: Key.text("Which one.", { needed: true }) }, () => undefined),
         load: ({ name }: Raw) => ({ name, driver: "lab", pools: [], own: {} }),
       },
       open: async () => ({

@@ -1,39 +1,14 @@
-import {
-  ABOVE_0,
-  CLOUD_NAME,
-  field,
-  flag,
-  inner,
-  integer,
-  MAPPING,
-  NOT_EMPTY,
-  orEmpty,
-  pattern,
-  type Reader,
-  readStrings,
-  SHELL_TYPE,
-  seconds,
-  section,
-  strings,
-  text,
-  textOrInteger,
-  texts,
-  type Values,
-  whole,
-} from "@nodeyard/driver";
+import { Is, Key, MAPPING, type Reader, type Values } from "@nodeyard/driver";
 import { split } from "shlex";
 
 /** The name of an image is that of a folder on disk and of a node in the tree. */
-export const IN_PATHS = pattern(
+export const IN_PATHS = Is.pattern(
   "a name without / and control characters, not . or ..",
   /^(?!\.{1,2}$)[^/\p{Cc}]+$/u,
   [["debian-12"], ["a/b", "..", "a\tb"]],
 );
-const FORMAT = pattern("a format, as in qcow2", /^[\w.-]+$/, [
-  ["qcow2", "squashfs"],
-  ["qcow2,raw", ""],
-]);
-const VARIABLES = pattern("the name of a variable", /^[^=\0]+$/, [["DIB_RELEASE"], ["A=B", ""]]);
+const FORMAT = Is.asIn("a format", ["qcow2", "squashfs"], /^[\w.-]+$/, ["qcow2,raw", ""]);
+const VARIABLES = Is.pattern("the name of a variable", /^[^=\0]+$/, [["DIB_RELEASE"], ["A=B", ""]]);
 /** A child of another image has its parent's value, others the default. */
 const AS_ABSENT = "counts as an absent key";
 
@@ -42,66 +17,77 @@ const DIB = "disk-image-create";
 
 /** Keys of an entry of `diskimages` that are its own. */
 export const diskimageTable = {
-  name: text("Name of the image.", { needed: true }),
-  abstract: flag("Only a parent of others: never built.", { default: false }),
-  parent: text("The entry whose values this one starts from."),
+  name: Key.text("Name of the image.", { needed: true }),
+  abstract: Key.flag("Only a parent of others: never built.", { default: false }),
+  parent: Key.text("The entry whose values this one starts from."),
 };
 
 /** Keys whose values an entry has from its parents where it does not give others. */
 export const imageTable = {
-  formats: texts("Formats to build beside those that providers need.", { default: [], like: FORMAT }),
-  "keep-formats": texts("Formats kept on disk despite `delete-after-upload`.", { default: [], like: FORMAT }),
-  "delete-after-upload": flag("Delete local files once uploaded everywhere.", { default: false }),
-  elements: texts("Elements, after those of the parents.", { default: [], like: NOT_EMPTY }),
-  "env-vars": strings("Environment of the build, over that of the parents.", { keys: VARIABLES }).as("env"),
-  release: textOrInteger("Release of the distribution, for the build.", { default: "" }),
-  "rebuild-age": seconds("Age at which a build is replaced.", {
+  formats: Key.texts("Formats to build beside those that providers need.", { default: [], like: FORMAT }),
+  "keep-formats": Key.texts("Formats kept on disk despite `delete-after-upload`.", {
+    default: [],
+    like: FORMAT,
+  }),
+  "delete-after-upload": Key.flag("Delete local files once uploaded everywhere.", { default: false }),
+  elements: Key.texts("Elements, after those of the parents.", { default: [], like: Is.NOT_EMPTY }),
+  "env-vars": Key.strings("Environment of the build, over that of the parents.", { keys: VARIABLES }).as(
+    "env",
+  ),
+  release: Key.textOrInteger("Release of the distribution, for the build.", { default: "" }),
+  "rebuild-age": Key.seconds("Age at which a build is replaced.", {
     default: 86_400,
-    like: ABOVE_0,
+    like: Is.ABOVE_0,
     instead: AS_ABSENT,
   }).as("rebuildAgeMs"),
-  "rebuild-on-change": flag(
+  "rebuild-on-change": Key.flag(
     "Build again when elements in `elements-dir`, `env-vars`, `release` or the build's command change, on the host that built last.",
     { default: false },
   ),
-  canary: inner(
-    section({
-      percent: integer("Part of the launches that boot a new build, 1 to 50.", {
+  canary: Key.inner(
+    Key.section({
+      percent: Key.integer("Part of the launches that boot a new build, 1 to 50.", {
         default: 10,
         unit: "%",
-        like: whole(1, 50),
+        like: Is.whole(1, 50),
       })
         .as("share")
         .map((percent) => Math.min(50, Math.max(1, percent)) / 100),
-      launches: integer(
+      launches: Key.integer(
         "Launches of the new build after which it takes over, if nothing speaks against it.",
-        { default: 20, like: whole(1), instead: "counts as 1" },
+        {
+          default: 20,
+          like: Is.whole(1),
+          instead: "counts as 1",
+        },
       ).map((launches) => Math.max(1, Math.floor(launches))),
-      "max-age": seconds("A trial ends after this.", { default: 86_400, like: ABOVE_0 }).as("maxAgeMs"),
+      "max-age": Key.seconds("A trial ends after this.", { default: 86_400, like: Is.ABOVE_0 }).as(
+        "maxAgeMs",
+      ),
     }),
     "A new build boots a part of the launches first, and takes over or is rolled back by what they show.",
     { default: null },
   ),
-  "build-timeout": seconds("A build is ended after this.", {
+  "build-timeout": Key.seconds("A build is ended after this.", {
     default: 28_800,
-    like: ABOVE_0,
+    like: Is.ABOVE_0,
     instead: AS_ABSENT,
   }).as("buildTimeoutMs"),
-  pause: flag("No builds.", { default: false }).as("paused"),
-  "dib-cmd": text("Build command.", { default: DIB }).as("dibCommand").map(wordsOf),
-  "build-command": texts(
+  pause: Key.flag("No builds.", { default: false }).as("paused"),
+  "dib-cmd": Key.text("Build command.", { default: DIB }).as("dibCommand").map(wordsOf),
+  "build-command": Key.texts(
     "Program and arguments that leave `$DIB_IMAGE_FILENAME.<format>` for each of `$NODEYARD_IMAGE_FORMATS`, in place of diskimage-builder.",
     { default: [] },
   )
     .as("command")
     .map((words) => (words.length > 0 ? words : null)),
-  username: text("Login user of nodes.", { default: "zuul", like: orEmpty(CLOUD_NAME) }),
-  "python-path": text("Ansible's interpreter on nodes.", { default: "auto" }),
-  "shell-type": text("Ansible's shell type on nodes.", {
-    like: orEmpty(SHELL_TYPE),
+  username: Key.text("Login user of nodes.", { default: "zuul", like: Is.orEmpty(Is.CLOUD_NAME) }),
+  "python-path": Key.text("Ansible's interpreter on nodes.", { default: "auto" }),
+  "shell-type": Key.text("Ansible's shell type on nodes.", {
+    like: Is.orEmpty(Is.SHELL_TYPE),
     instead: "Ansible lacks",
   }).accepted("is accepted; Nodepool's validator does not know it"),
-  metadata: field("Metadata of uploads; never inherited.", {}, MAPPING, readStrings),
+  metadata: Key.field("Metadata of uploads; never inherited.", {}, MAPPING, Key.readStrings),
 };
 
 /** How one diskimage is built. Seconds are milliseconds, and `share` is the part of launches from 0 to 1. */

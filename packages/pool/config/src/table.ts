@@ -1,65 +1,38 @@
-import {
-  ABOVE_0,
-  choice,
-  cloudLimits,
-  entries,
-  FLOAT,
-  FROM_0,
-  field,
-  group,
-  HOST_IN_BRACKETS,
-  INTEGER,
-  inner,
-  integer,
-  LIST,
-  NO_LIMIT,
-  NOT_EMPTY,
-  openSection,
-  orEmpty,
-  PORT,
-  pattern,
-  type Reader,
-  seconds,
-  section,
-  text,
-  unread,
-  type Values,
-  whole,
-} from "@nodeyard/driver";
+import { FLOAT, INTEGER, Is, Key, LIST, type Reader, type Values } from "@nodeyard/driver";
 import { diskimageTable, imageTable } from "./diskimage-table.ts";
 import { webappTable } from "./webapp-table.ts";
 
 /** A maximal age; absent, 0 and less are no limit. */
 const age = (description: string) =>
-  seconds(description, { default: 0 }).map((ms) => (ms > 0 ? ms : Number.POSITIVE_INFINITY));
+  Key.seconds(description, { default: 0 }).map((ms) => (ms > 0 ? ms : Number.POSITIVE_INFINITY));
 
 /** A key without a value, or with an empty one, is as absent. */
-const folder = (description: string) => text(description).map((path) => path || null);
+const folder = (description: string) => Key.text(description).map((path) => path || null);
 
 /** As in Nodepool, relative to the folder in which the program was started. */
-const FILE = { like: NOT_EMPTY };
+const FILE = { like: Is.NOT_EMPTY };
 
 /** The secure port of ZooKeeper is the default, as in Nodepool. */
-const server = section({
-  host: text("Host name or address; IPv6 without brackets.", {
+const server = Key.section({
+  host: Key.text("Host name or address; IPv6 without brackets.", {
     needed: "loader",
-    like: HOST_IN_BRACKETS,
+    like: Is.HOST_IN_BRACKETS,
   }).map(shortHost),
-  port: integer("Port.", { default: 2281, like: PORT }),
-  chroot: text("Path below which the tree is; the same on every server that has one.", {
+  port: Key.integer("Port.", { default: 2281, like: Is.PORT }),
+  chroot: Key.text("Path below which the tree is; the same on every server that has one.", {
     default: "",
-    like: orEmpty(pattern("a path that starts with a slash", /^\/[^ ]*$/, [["/ci"], ["ci", "/c i"]])),
+    like: Is.orEmpty(Is.pattern("a path that starts with a slash", /^\/[^ ]*$/, [["/ci"], ["ci", "/c i"]])),
   }).map((path) => path.replace(/\/+$/, "")),
 });
 
 /** Keys of the main file that the secure file may have in its place (docs/contract/config.md, "Secure file"). */
 const zookeeperTable = {
-  "zookeeper-servers": entries(server, "The ensemble.", { nullable: true }),
-  "zookeeper-tls": inner(
-    section({
-      cert: text("PEM file of the client's certificate.", FILE).names("file"),
-      key: text("PEM file of its key.", FILE).names("file"),
-      ca: text("PEM file of the authority that signed the servers'.", FILE).names("file"),
+  "zookeeper-servers": Key.entries(server, "The ensemble.", { nullable: true }),
+  "zookeeper-tls": Key.inner(
+    Key.section({
+      cert: Key.text("PEM file of the client's certificate.", FILE).names("file"),
+      key: Key.text("PEM file of its key.", FILE).names("file"),
+      ca: Key.text("PEM file of the authority that signed the servers'.", FILE).names("file"),
     }),
     "All three, or the connection is plain TCP.",
   ),
@@ -67,7 +40,7 @@ const zookeeperTable = {
 
 /** A log level that overrides the command line. */
 const level = (description: string) =>
-  choice(description, ["default", "debug", "info", "warn", "error"]).map((word) =>
+  Key.choice(description, ["default", "debug", "info", "warn", "error"]).map((word) =>
     word === "default" ? undefined : word,
   );
 
@@ -82,12 +55,12 @@ const logLevelTable = {
   api: level("The HTTP interface."),
 };
 
-const AS_0 = { like: FROM_0, instead: "counts as 0" };
+const AS_0 = { like: Is.FROM_0, instead: "counts as 0" };
 
 /** Labels are known to pools by name only; which pools offer one is said there. */
 const labelTable = {
-  name: text("What clients ask for.", { needed: true, like: NOT_EMPTY }),
-  "min-ready": integer("Ready nodes to keep in stock.", { default: 0, ...AS_0 }).map((nodes) =>
+  name: Key.text("What clients ask for.", { needed: true, like: Is.NOT_EMPTY }),
+  "min-ready": Key.integer("Ready nodes to keep in stock.", { default: 0, ...AS_0 }).map((nodes) =>
     Math.max(0, Math.floor(nodes)),
   ),
   "max-ready-age": age("Ready nodes at least this old are replaced; 0: never.").as("maxReadyAgeMs"),
@@ -95,8 +68,8 @@ const labelTable = {
 
 /** Limits of one tenant's nodes; any other key limits the resource of its name. */
 export const tenantLimits = {
-  "max-servers": integer("Nodes at once.", NO_LIMIT).as("instances"),
-  ...cloudLimits,
+  "max-servers": Key.integer("Nodes at once.", Key.NO_LIMIT).as("instances"),
+  ...Key.cloudLimits,
 };
 
 /**
@@ -105,9 +78,9 @@ export const tenantLimits = {
  */
 const topTable = {
   ...zookeeperTable,
-  "zookeeper-timeout": field(
+  "zookeeper-timeout": Key.field(
     "Session timeout.",
-    { default: 10, unit: "s", like: ABOVE_0 },
+    { default: 10, unit: "s", like: Is.ABOVE_0 },
     FLOAT,
     readTimeout,
   )
@@ -116,66 +89,74 @@ const topTable = {
       "is accepted; Nodepool's validator wants a decimal point, as in 10.0",
       (value) => typeof value === "number",
     ),
-  labels: entries(section(labelTable), "Labels that clients may ask for.", { nullable: true }),
-  diskimages: entries(
-    section({ ...diskimageTable, ...unread(imageTable) }),
+  labels: Key.entries(Key.section(labelTable), "Labels that clients may ask for.", { nullable: true }),
+  diskimages: Key.entries(
+    Key.section({ ...diskimageTable, ...Key.unread(imageTable) }),
     "Images that the builder makes.",
     { nullable: true },
   ).differs(
     "an image that fails is built again after a minute, then after twice as long each time, up to half an hour; in Nodepool every ten seconds.",
   ),
-  providers: field("Where nodes come from; the keys depend on `driver`.", {}, LIST, readList),
-  webapp: inner(
-    section(webappTable),
+  providers: Key.field("Where nodes come from; the keys depend on `driver`.", {}, LIST, readList),
+  webapp: Key.inner(
+    Key.section(webappTable),
     "Where `nodeyard launcher` serves lists, health and metrics by HTTP; `nodeyard up` does so by TCP only where this stands.",
   )
     .map((webapp, at, key) => ({ ...webapp, isNamed: at.has(key) }))
     .differs(
       "`user_data`, `driver_data` and `comment` are for programs of this machine and for tokens; in Nodepool for everybody.",
     ),
-  builder: group({
+  builder: Key.group({
     "elements-dir": folder("Where build elements are looked for.").names("folder", (dirs) => dirs.split(":")),
     "images-dir": folder("Where built images are kept; the builder needs it.")
       .names("work-folder")
       .differs(
         "one builder per folder, which deletes no file that it cannot prove to be its installation's; Nodepool deletes by name.",
       ),
-    "build-log-dir": text("Where logs of builds go.", { default: "/var/log/nodepool/builds" })
+    "build-log-dir": Key.text("Where logs of builds go.", { default: "/var/log/nodepool/builds" })
       .as("logDir")
       .map((path) => path || "/var/log/nodepool/builds"),
-    "build-log-retention": integer("Old logs kept per image.", { default: 7 })
+    "build-log-retention": Key.integer("Old logs kept per image.", { default: 7 })
       .as("logRetention")
       .map((logs) => (logs < 0 ? Number.POSITIVE_INFINITY : Math.max(1, logs)))
       .differs("each image has its own logs; in Nodepool `fedora` deletes those of `fedora-arm`, too."),
   }),
   "max-hold-age": age("Held nodes are deleted at this age; 0 or less: never.").as("maxHoldAgeMs"),
-  "max-failed-launches-per-hour": integer(
+  "max-failed-launches-per-hour": Key.integer(
     "Of one label, in all its places together; beyond it nothing is launched of it for a while. Of a label of which nothing has worked yet, no more are begun at once. Unknown to the old launcher.",
-    { default: 60, like: whole(1), instead: "counts as 1" },
+    { default: 60, like: Is.whole(1), instead: "counts as 1" },
   )
     .as("failedLaunchesPerHour")
     .map((launches) => Math.max(1, launches)),
-  journal: group({
-    "journal-max-age": seconds(
+  journal: Key.group({
+    "journal-max-age": Key.seconds(
       "What the launcher notes for `explain` is forgotten at this age; at least 60. Unknown to the old launcher.",
-      { default: 604_800, like: whole(60), instead: "counts as 60" },
+      { default: 604_800, like: Is.whole(60), instead: "counts as 60" },
     )
       .as("maxAgeMs")
       .map((ms) => Math.max(60_000, ms)),
-    "journal-max-size": integer(
+    "journal-max-size": Key.integer(
       "Size of the journal in the state folder, at least 5. Unknown to the old launcher.",
-      { default: 500, unit: "MB", like: whole(5), instead: "counts as 5" },
+      {
+        default: 500,
+        unit: "MB",
+        like: Is.whole(5),
+        instead: "counts as 5",
+      },
     )
       .as("maxBytes")
       .map((megabytes) => Math.max(5, megabytes) * 1_000_000),
   }),
-  "log-level": inner(
-    section(logLevelTable),
+  "log-level": Key.inner(
+    Key.section(logLevelTable),
     "How much is logged, by area; a reload puts it into force at once. Unknown to the old launcher.",
   ).as("logLevels"),
-  "tenant-resource-limits": entries(
-    openSection(
-      { "tenant-name": text("The tenant.", { needed: "loader", like: NOT_EMPTY }), ...unread(tenantLimits) },
+  "tenant-resource-limits": Key.entries(
+    Key.openSection(
+      {
+        "tenant-name": Key.text("The tenant.", { needed: "loader", like: Is.NOT_EMPTY }),
+        ...Key.unread(tenantLimits),
+      },
       INTEGER,
     ),
     "What the nodes of one tenant may use together.",
@@ -184,7 +165,7 @@ const topTable = {
 };
 
 /** The file but for the insides of providers (docs/contract/config.md, "Validator and loader"). */
-export const top = section(topTable);
+export const top = Key.section(topTable);
 /** The file as its table reads it; durations are milliseconds. */
 export type Top = Values<typeof topTable>;
 
@@ -192,10 +173,10 @@ export type Top = Values<typeof topTable>;
 export type LabelSettings = Values<typeof labelTable>;
 
 /** The file of `-s`, which holds what `nodepool.yaml` should not (docs/contract/config.md, "Secure file"). */
-export const secure = section({
+export const secure = Key.section({
   ...zookeeperTable,
-  diskimages: entries(
-    section({ name: diskimageTable.name, "env-vars": imageTable["env-vars"] }),
+  diskimages: Key.entries(
+    Key.section({ name: diskimageTable.name, "env-vars": imageTable["env-vars"] }),
     "For the diskimage called `name`, its `env-vars` are added to those of `nodepool.yaml` and win over them. Images that have it as their `parent` do not get them.",
     { nullable: true },
   ),

@@ -11,8 +11,8 @@ import {
   whole,
 } from "./grammar.ts";
 import { group, type Table } from "./section.ts";
-import { FLOAT, mapOf } from "./vocabulary.ts";
-import { field, inherited, integer, mapping, NO_LIMIT, OURS, seconds, text } from "./words.ts";
+import { FLOAT } from "./vocabulary.ts";
+import { inherited, integer, LIMIT, mapping, NO_LIMIT, numbers, OURS, seconds, text } from "./words.ts";
 
 const SSH_PORT = 22;
 const WINRM_PORT = 5986;
@@ -45,35 +45,41 @@ export const commonProvider = {
   priority: integer("Lower is preferred.", { default: 100 }).differs(YIELDS),
 };
 
-/**
- * Keys of every pool (docs/contract/config.md, "Providers and drivers"), with further `limits`. `labels` or `nodes` is added by each
- * driver.
- */
-export const poolKeys = <Limits extends Table>(limits: Limits) => ({
-  name: text("Name of the pool, unique in its provider.", { needed: "loader" }),
-  limits: group({
-    "max-servers": integer("Nodes at once; 0 or less: the pool declines everything.", NO_LIMIT)
+/** `max-servers` of a pool, with further limits. `needed`: the loader wants it. */
+export const limits = <More extends Table>(more: More, { needed = false } = {}) =>
+  group({
+    "max-servers": integer(
+      "Nodes at once; 0 or less: the pool declines everything.",
+      needed ? { needed: "loader" } : NO_LIMIT,
+    )
       .as("instances")
       .differs(
         "a request that waits for room stays `requested`, without a lock and without nodes; in Nodepool it is `pending` and keeps both.",
       ),
-    ...limits,
-  }),
+    ...more,
+  });
+
+/** Limits of the sizes of machines. */
+export const sizeLimits = {
+  "max-cores": integer("Cores at once.", LIMIT).as("cores"),
+  "max-ram": integer("Memory at once.", { ...LIMIT, unit: "MiB" }).as("ram"),
+};
+
+/** Keys of every pool (docs/contract/config.md, "Providers and drivers"), but for what makes its labels. */
+export const poolKeys = {
+  name: text("Name of the pool, unique in its provider.", { needed: "loader" }),
+  limits: limits({}),
   "node-attributes": mapping("Copied to the `attributes` of every node of the pool.", { all: ATTRIBUTES }),
   priority: integer("Lower is preferred.", inherited("the provider's")).differs(YIELDS),
-});
+};
 
 /** Prices of machines, for clouds that do not publish them, or to override what the cloud says. */
 export const priceKeys = {
   prices: group({
-    prices: field(
+    prices: numbers(
       "What an hour of a machine costs, by its type as `explain` names it: `t3.medium`, or `t3.medium, spot`; by label where the driver has no types.",
+      FLOAT,
       { default: {}, like: FROM_0 },
-      mapOf(FLOAT),
-      (at, key) => {
-        const list = at.inner(key);
-        return Object.fromEntries(Object.keys(list.raw).map((type) => [type, list.number(type, 0)]));
-      },
     )
       .as("perHour")
       .accepted(OURS),

@@ -95,15 +95,6 @@ export class Field<T, Name extends string | undefined = undefined> {
     return new Field({ ...this.parts, read });
   }
 
-  /** Checks the value for the loader. `problem` returns the end of a sentence: "is x; write y". */
-  check(problem: (value: NonNullable<T>) => string | undefined): Field<T, Name> {
-    return this.map((value, at, key) => {
-      const message = value === null || value === undefined || !at.has(key) ? undefined : problem(value);
-      if (message !== undefined) at.error(key, message);
-      return value;
-    });
-  }
-
   /** The value is kept out of all messages, whatever quotes it. */
   secret(): Field<T, Name> {
     return this.map((value) => {

@@ -24,6 +24,23 @@ export function pattern(write: string, regExp: RegExp, examples: Examples): Gram
   return { ...textLike(write, (value) => regExp.test(value), examples), json };
 }
 
+/** A text that matches, of which the best explanation is an example. */
+export function asIn(
+  what: string,
+  right: string | readonly [string, ...string[]],
+  regExp: RegExp,
+  wrong: readonly string[],
+): Grammar {
+  const all = typeof right === "string" ? [right] : right;
+  return pattern(`${what}, as in ${all[0]}`, regExp, [all, wrong]);
+}
+
+/** One of these words. */
+export function among(words: readonly string[], ...wrong: readonly string[]): Grammar {
+  const write = `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+  return { ...textLike(write, (value) => words.includes(value), [words, wrong]), json: { enum: words } };
+}
+
 /** A text for which `fits` is true. A variable of the environment that is not set here is no mistake of the file. */
 export function textLike(write: string, fits: (text: string) => boolean, [right, wrong]: Examples): Grammar {
   const holds = (value: unknown) =>

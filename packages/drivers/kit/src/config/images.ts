@@ -1,7 +1,7 @@
 import { connectionKeys, loginKeys, withPort } from "./common-keys.ts";
 import type { Connection, LabelConfig } from "./compiled.ts";
 import type { LoadContext } from "./driver-config.ts";
-import type { About } from "./field.ts";
+import type { Field } from "./field.ts";
 import { ABOVE_0, textLike } from "./grammar.ts";
 import type { Reader } from "./reader.ts";
 import { group, type Rule, section, type Table, unread } from "./section.ts";
@@ -17,10 +17,13 @@ interface ListedImage<Own> {
 export interface ImageLists<Own> {
   readonly cloudImages: ReadonlyMap<string, ListedImage<Own>>;
   readonly diskimages: ReadonlyMap<string, ListedImage<Own>>;
+  /** The driver's part of a label without a listed image. */
+  readonly none: Own;
+  readonly oneNeeded: true | "validator" | undefined;
 }
 
 /** Connection of a label without an image, or with one that no list of the provider has. */
-const NO_CONNECTION: Connection = {
+export const NO_CONNECTION: Connection = {
   username: null,
   pythonPath: "auto",
   shellType: null,
@@ -63,65 +66,104 @@ export const uploadKeys = {
   ),
 };
 
-/** The lists `diskimages` and `cloud-images` of a provider, with additional keys of each cloud. */
-export const imageKeys = <D extends Table, C extends Table>(
-  own: { readonly diskimage: D; readonly cloudImage: C },
-  cloudImages: {
-    readonly description: string;
-    readonly named: NonNullable<About["needed"]>;
-    readonly rules?: readonly Rule[];
-  },
-) => ({
-  diskimages: entries(
-    section({
-      ...uploadedImageTable,
-      pause: uploadedImageTable.pause.unread(),
-      own: group(own.diskimage),
-      connection: group(connectionKeys).map(withPort),
-    }),
-    "Built images that this provider gets.",
+/** The keys of a driver for the lists of images. */
+export interface ImageTables<D, C> {
+  readonly diskimage: D;
+  readonly cloudImage: C;
+  /** Description of `cloud-images`. */
+  readonly listed?: string;
+  readonly rules?: readonly Rule[];
+  /** Only the loader wants the `name` of an entry of `cloud-images`. */
+  readonly named?: "loader";
+  /** A note on the keys of uploads, where Nodepool takes none for this cloud. */
+  readonly uploads?: string;
+  /**
+   * Who wants exactly one image per label: both, or only the validator, by rules of its own. Absent: without one the label is useless, and
+   * of two the diskimage counts, as in Nodepool.
+   */
+  readonly oneNeeded?: true | "validator";
+}
+
+const noted = <T>(one: Field<T>, note: string | undefined) => (note === undefined ? one : one.accepted(note));
+
+/** The lists `diskimages` and `cloud-images` of a provider. */
+export const imageKeys = ({
+  diskimage,
+  cloudImage,
+  listed = "Images that the cloud has.",
+  rules = [],
+  named,
+  uploads,
+}: ImageTables<Table, Table>) => ({
+  diskimages: noted(
+    entries(
+      section({
+        ...uploadedImageTable,
+        pause: uploadedImageTable.pause.unread(),
+        own: group(diskimage),
+        connection: group(connectionKeys).map(withPort),
+      }),
+      "Built images that this provider gets.",
+    ),
+    uploads,
   ),
   "cloud-images": entries(
     section(
       {
-        name: text("Referred to by labels.", { needed: cloudImages.named as "loader" }),
-        own: group(own.cloudImage),
+        name: text("Referred to by labels.", { needed: named ?? true }),
+        own: group(cloudImage),
         connection: group({ ...loginKeys, ...connectionKeys }).map(withPort),
       },
-      ...(cloudImages.rules ?? []),
+      ...rules,
     ),
-    cloudImages.description,
+    listed,
   ),
 });
 
-/** Keys of a label whose machines boot one image, a built one or one of the provider's list. `own` are those of the driver. */
-export const imageLabelKeys = <Own extends Table>(own: Own) => ({
-  name: text("A top-level label.", { needed: true }),
-  diskimage: text("A `diskimages` entry of this provider; exactly one of this and `cloud-image`."),
-  "cloud-image": text("A `cloud-images` entry of this provider; exactly one of this and `diskimage`."),
-  own: group(own),
-  "console-log": flag("Keep what a machine that does not come up wrote to its console.", { default: false }),
-});
+/** Keys of a label whose machines boot one image. */
+export const labelImageKeys = ({ oneNeeded, uploads }: ImageTables<unknown, unknown>) => {
+  const [mark, other] =
+    oneNeeded === undefined
+      ? ["wins over", "this or"]
+      : ["exactly one of this and", "exactly one of this and"];
+  return {
+    diskimage: noted(text(`A \`diskimages\` entry of this provider; ${mark} \`cloud-image\`.`), uploads),
+    "cloud-image": text(`A \`cloud-images\` entry of this provider; ${other} \`diskimage\`.`),
+  };
+};
 
-/** Whether such a label has its image, which is reported otherwise. */
-export function hasOneImage({ at }: Entry<object>): boolean {
-  if (at.has("diskimage") !== at.has("cloud-image")) return true;
-  at.error(undefined, "needs exactly one of diskimage and cloud-image");
-  return false;
+/** What a label says about its image. */
+export interface LabelImageKeys {
+  readonly name: string;
+  readonly diskimage: string | null;
+  readonly cloudImage: string | null;
+}
+
+/** The lists of images as they are read. */
+export interface ProviderImages<D, C> {
+  readonly diskimages: readonly Entry<{
+    readonly name: string;
+    readonly own: D;
+    readonly connection: Pick<Connection, "type" | "port">;
+  }>[];
+  readonly cloudImages: readonly Entry<{ readonly name: string } & ListedImage<C>>[];
+}
+
+/** What labels take over from their image, beside the connection. */
+export interface ImageFacts<Own, D, C, ProviderOwn> {
+  /** Of a label without an image, or with one that the provider does not list. */
+  readonly none: Own;
+  /** Absent: none. */
+  readonly diskimage?: (own: D) => Own;
+  readonly cloudImage: (own: C, name: string, provider: ProviderOwn) => Own;
 }
 
 /** Compiles the image lists by name. Entries with errors were reported and are left out. */
-export function compileImages<D, C, Own>(
-  provider: {
-    readonly diskimages: readonly Entry<{
-      readonly name: string;
-      readonly own: D;
-      readonly connection: Pick<Connection, "type" | "port">;
-    }>[];
-    readonly cloudImages: readonly Entry<{ readonly name: string } & ListedImage<C>>[];
-  },
+export function listImages<Own, D, C, ProviderOwn>(
+  provider: ProviderImages<D, C> & { readonly own: ProviderOwn },
   context: LoadContext,
-  own: { readonly diskimage: (own: D) => Own; readonly cloudImage: (own: C, name: string) => Own },
+  { oneNeeded }: Pick<ImageTables<unknown, unknown>, "oneNeeded">,
+  facts: ImageFacts<Own, D, C, ProviderOwn>,
 ): ImageLists<Own> {
   const diskimages = provider.diskimages.flatMap(({ at, name, connection, own: of }) => {
     const top = context.diskimages.get(name);
@@ -130,32 +172,25 @@ export function compileImages<D, C, Own>(
     // The provider's entry decides about type and port, the top-level one about the login, unless the entry has `loginKeys`, too.
     const { pythonPath = top.pythonPath, shellType = top.shellType, ...login } = of as Partial<Connection>;
     const username = login.username ?? top.username;
-    return [
-      [
-        name,
-        { connection: { username, pythonPath, shellType, ...connection }, own: own.diskimage(of) },
-      ] as const,
-    ];
+    const own = facts.diskimage?.(of) ?? facts.none;
+    return [[name, { connection: { username, pythonPath, shellType, ...connection }, own }] as const];
   });
-  const cloudImages = provider.cloudImages.map(
-    ({ name, connection, own: of }) => [name, { connection, own: own.cloudImage(of, name) }] as const,
-  );
-  return { diskimages: new Map(diskimages), cloudImages: new Map(cloudImages) };
+  const cloudImages = provider.cloudImages.map(({ name, connection, own: of }) => {
+    return [name, { connection, own: facts.cloudImage(of, name, provider.own) }] as const;
+  });
+  return { diskimages: new Map(diskimages), cloudImages: new Map(cloudImages), none: facts.none, oneNeeded };
 }
 
-/**
- * The image of a label; `none` is its `own` when no listed image provides it. When both keys are set the diskimage wins, as in Nodepool.
- */
+/** The image of a label; undefined after an error. When both keys are set the diskimage wins, as in Nodepool. */
 export function labelImage<Own>(
-  {
-    at,
-    diskimage,
-    cloudImage,
-  }: Entry<{ readonly diskimage: string | null; readonly cloudImage: string | null }>,
-  images: ImageLists<Own>,
+  { at, name, diskimage, cloudImage }: Entry<LabelImageKeys>,
+  { none, oneNeeded, ...images }: ImageLists<Own>,
   context: LoadContext,
-  none: Own,
-): ListedImage<Own> & Pick<LabelConfig, "image"> {
+): (ListedImage<Own> & Pick<LabelConfig, "image">) | undefined {
+  if (oneNeeded === true && at.has("diskimage") === at.has("cloud-image")) {
+    at.error(undefined, "needs exactly one of diskimage and cloud-image");
+    return undefined;
+  }
   if (cloudImage !== null && !images.cloudImages.has(cloudImage))
     at.error(
       "cloud-image",
@@ -174,7 +209,11 @@ export function labelImage<Own>(
     const unlisted = listed === undefined ? { listed: false } : {};
     return { ...facts, image: { kind: "diskimage", name: diskimage, ...unlisted } };
   }
-  if (cloudImage === null) return { connection: NO_CONNECTION, own: none, image: null };
+  if (cloudImage === null) {
+    if (oneNeeded === undefined)
+      at.useless(undefined, `label ${name} has no image; add cloud-image or diskimage`);
+    return { connection: NO_CONNECTION, own: none, image: null };
+  }
   const facts = images.cloudImages.get(cloudImage) ?? { connection: NO_CONNECTION, own: none };
   return { ...facts, image: { kind: "cloud-image", name: cloudImage } };
 }

@@ -114,6 +114,13 @@ export const metadata = word(
 /** A mapping of strings. Other values are written as JSON, a missing value as the empty string. */
 export const strings = word(mapOf(STRING), readStrings, {} as Readonly<Record<string, string>>);
 
+/** Numbers by name; the names are not fixed. */
+export const numbers = (description: string, of: z.ZodType, about: About) =>
+  field(description, about, mapOf(of), (at, key): Readonly<Record<string, number>> => {
+    const all = at.inner(key);
+    return Object.fromEntries(Object.keys(all.raw).map((name) => [name, all.number(name, 0)]));
+  });
+
 /** One of the given words; the first is the default. */
 export function choice<const W extends string>(description: string, words: readonly [W, ...W[]]): Field<W> {
   const list = words.length === 2 ? words.join(" or ") : `one of ${words.join(", ")}`;

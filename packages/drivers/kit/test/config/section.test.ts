@@ -1,38 +1,24 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import {
-  type ConfigFinding,
-  choice,
-  entries,
-  flag,
-  group,
-  INTEGER,
-  inherited,
-  inner,
-  integer,
-  NO_LIMIT,
-  openSection,
-  Reader,
-  seconds,
-  section,
-  text,
-  texts,
-} from "../../src/index.ts";
+import { type ConfigFinding, INTEGER, Key, Reader } from "../../src/index.ts";
 
-const board = section({
-  name: text("Its name.", { needed: true }),
-  "boot-timeout": seconds("For it to answer.", { default: 60 }).as("bootTimeoutMs"),
-  own: group({
-    "max-boards": integer("At once.", NO_LIMIT),
-    address: text("Where.").check((at) => (at.startsWith("/") ? undefined : `is ${at}; write a path`)),
+const board = Key.section({
+  name: Key.text("Its name.", { needed: true }),
+  "boot-timeout": Key.seconds("For it to answer.", { default: 60 }).as("bootTimeoutMs"),
+  own: Key.group({
+    "max-boards": Key.integer("At once.", Key.NO_LIMIT),
+    address: Key.text("Where.").map((path, at, key) => {
+      if (path?.startsWith("/") === false) at.error(key, `is ${path}; write a path`);
+      return path;
+    }),
   }),
-  "with-serial": flag("Has a serial line.", inherited("the pool's")),
-  "old-name": text("As before.", { deprecated: true }).accepted("is accepted; it is old"),
-  idle: text("Nothing.").unused(),
+  "with-serial": Key.flag("Has a serial line.", Key.inherited("the pool's")),
+  "old-name": Key.text("As before.", { deprecated: true }).accepted("is accepted; it is old"),
+  idle: Key.text("Nothing.").unused(),
 });
-const lab = section({
-  boards: entries(board, "The boards."),
-  pdu: inner(section({ outlets: texts("Names.", { default: ["a"] }) }), "Its power."),
+const lab = Key.section({
+  boards: Key.entries(board, "The boards."),
+  pdu: Key.inner(Key.section({ outlets: Key.texts("Names.", { default: ["a"] }) }), "Its power."),
 });
 
 function read(raw: object): { values: ReturnType<typeof lab.read>; reported: string[] } {
@@ -99,9 +85,9 @@ test("keys that are accepted, and about which there is something to say", () => 
 });
 
 test("a word of a few, a key that another one makes count, and keys of any name", () => {
-  const power = section({
-    mode: choice("How.", ["off", "timed"]),
-    after: integer("When.", { default: 5 }).when(({ raw }) => raw.mode === "timed"),
+  const power = Key.section({
+    mode: Key.choice("How.", ["off", "timed"]),
+    after: Key.integer("When.", { default: 5 }).when(({ raw }) => raw.mode === "timed"),
   });
   const reported: string[] = [];
   const of = (raw: Record<string, unknown>) =>
@@ -116,7 +102,7 @@ test("a word of a few, a key that another one makes count, and keys of any name"
   expect(of({ mode: "on" })).toMatchObject({ mode: "off" });
   expect(reported).toEqual(["mode is on; write off or timed"]);
 
-  const amounts = openSection({ name: text("Whose.") }, INTEGER).schema;
+  const amounts = Key.openSection({ name: Key.text("Whose.") }, INTEGER).schema;
   expect(amounts.safeParse({ name: "x", boards: 3 }).success).toBe(true);
   for (const raw of [{ boards: "3" }, { name: 3 }, []]) expect(amounts.safeParse(raw).success).toBe(false);
 });

@@ -1,4 +1,4 @@
-import { isMapping, Reader, section, toNumber } from "@nodeyard/driver";
+import { isMapping, Key, Reader, toNumber } from "@nodeyard/driver";
 import { type ImageSettings, IN_PATHS, imageTable } from "../diskimage-table.ts";
 import type { Secure, Top } from "../table.ts";
 
@@ -9,7 +9,7 @@ type Raw = Readonly<Record<string, unknown>>;
  * Read of a whole chain of parents: defaults are applied after the merge, so that a default of a child does not hide a value of
  * its parent.
  */
-const imageSection = section(imageTable);
+const imageSection = Key.section(imageTable);
 
 /**
  * Non-abstract diskimages by name, in the order of the file; of two with one name the last counts. `secure`: variables of builds

@@ -1,26 +1,16 @@
-import {
-  entries,
-  field,
-  MAPPING,
-  Reader,
-  readStrings,
-  section,
-  text,
-  uploadedImageTable,
-  uploadTable,
-} from "@nodeyard/driver";
+import { Key, MAPPING, Reader } from "@nodeyard/driver";
 import type { UploadSettings } from "../types.ts";
 
 /** `meta` of one driver is `tags` of another: both are metadata of the image in the cloud. */
-const tags = () => field("", {}, MAPPING, readStrings);
+const tags = () => Key.field("", {}, MAPPING, Key.readStrings);
 
 /** What a builder reads of providers, whose drivers judge them. */
-const providersSection = section({
-  providers: entries(
-    section({
-      name: text("", { default: "" }),
-      ...uploadTable,
-      diskimages: entries(section({ ...uploadedImageTable, meta: tags(), tags: tags() }), "", {
+const providersSection = Key.section({
+  providers: Key.entries(
+    Key.section({
+      name: Key.text("", { default: "" }),
+      ...Key.uploadTable,
+      diskimages: Key.entries(Key.section({ ...Key.uploadedImageTable, meta: tags(), tags: tags() }), "", {
         nullable: true,
       }),
     }),
