@@ -66,8 +66,11 @@ export const awsConfig = cloudConfig("aws", tables, {
 
 /** A compiled provider of the aws driver. */
 export type AwsProviderConfig = ConfigOf<typeof awsConfig>;
+/** The driver's part of a provider. */
 export type AwsProviderOwn = OwnOf<typeof awsConfig, "provider">;
+/** The driver's part of a pool. */
 export type AwsPoolOwn = OwnOf<typeof awsConfig, "pool">;
+/** The driver's part of a label, with its image. */
 export type AwsLabelOwn = OwnOf<typeof awsConfig, "label">;
 /** A compiled pool of the aws driver. */
 export type AwsPoolConfig = PoolConfig<AwsPoolOwn, AwsLabelOwn>;

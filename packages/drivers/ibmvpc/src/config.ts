@@ -208,6 +208,7 @@ export const ibmvpcConfig = cloudConfig(
 
 /** A compiled provider of the ibmvpc driver. */
 export type IbmProviderConfig = ConfigOf<typeof ibmvpcConfig>;
+/** The driver's part of a label, with its image. */
 export type IbmLabelOwn = OwnOf<typeof ibmvpcConfig, "label">;
 /** A compiled pool of the ibmvpc driver. */
 export type IbmPoolConfig = PoolConfig<IbmPoolOwn, IbmLabelOwn>;
