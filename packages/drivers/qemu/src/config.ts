@@ -60,9 +60,12 @@ const fileTable = {
     needed: true,
     like: Is.ABSOLUTE,
   }).names("file"),
-  format: Key.text("`qcow2` or `raw`; never guessed. qemu-img converts what is neither.", {
+  format: Key.text("`qcow2` or `raw`; never guessed.", {
     needed: true,
-    like: Is.among(["qcow2", "raw"], "vmdk", ""),
+    like: {
+      ...Is.among(["qcow2", "raw"], "vmdk", ""),
+      write: "qcow2 or raw, and convert anything else with qemu-img",
+    },
   }).map((format): "qcow2" | "raw" => (format === "qcow2" ? format : "raw")),
 };
 

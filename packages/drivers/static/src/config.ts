@@ -1,13 +1,10 @@
 import {
-  compilePools,
-  driverConfig,
+  type ConfigOf,
+  cloudConfig,
   type Entry,
   Is,
   Key,
   type LabelConfig,
-  type LoadContext,
-  type PoolConfig,
-  type ProviderConfig,
   type Reader,
   type Values,
 } from "@nodeyard/driver";
@@ -60,68 +57,56 @@ const hostTable = {
 /** A host of a pool. The combination of name, username and connection.port is unique in the file. */
 export type StaticHost = Values<typeof hostTable>;
 
-/** The driver's part of a pool: its hosts, in the order of the file. */
-export interface StaticPoolOwn {
-  readonly hosts: readonly StaticHost[];
-}
-/** A compiled pool of the static driver. */
-export type StaticPoolConfig = PoolConfig<StaticPoolOwn>;
-/** A compiled provider of the static driver. */
-export type StaticProviderConfig = ProviderConfig<Readonly<Record<string, never>>, StaticPoolOwn>;
-
-/** Keys of a pool of hosts. It has no labels of its own: those of its hosts are its labels. */
-const poolTable = {
-  ...Key.poolKeys,
+const pool = {
   nodes: Key.entries(Key.section(hostTable), "The hosts.").differs(
     "a free host is kept for the first request in the queue that can use it, and is offered 60 s after its user was lost; in Nodepool the first request that asks gets it, at once.",
   ),
 };
 
-/** The keys of docs/contract/config.md, "Static keys". */
-export const staticConfig = driverConfig(
+/** The keys of docs/contract/config.md, "Static keys". A pool has no labels of its own: those of its hosts are its labels. */
+export const staticConfig = cloudConfig(
   "static",
-  { pools: Key.entries(Key.section(poolTable), "Groups of hosts.") },
-  ({ at, pools, ...common }, context): StaticProviderConfig => {
-    // Over all pools of the file: a host in two pools would be given to two users.
-    const seen = context.hosts ?? new Map<string, string>();
-    const pool = ({ nodes }: Values<typeof poolTable>) => {
-      const hosts = nodes.flatMap((node) => hostOf(node, common.name, seen, context));
-      return { labels: labelsOf(hosts), own: { hosts } };
-    };
-    return {
-      ...common,
-      pools: compilePools({ at, pools, ...common }, pool),
+  { provider: {}, pool },
+  {
+    provider({ name, pools, own }, { hosts = new Map() }) {
+      refuseTwice(
+        pools.flatMap(({ nodes }) => nodes),
+        name,
+        hosts,
+      );
       // The driver launches nothing, so these values are never used.
-      launchTimeoutMs: 3_600_000,
-      bootTimeoutMs: 60_000,
-      launchAttempts: 1,
-      own: {},
-    };
+      return { launchTimeoutMs: 3_600_000, bootTimeoutMs: 60_000, launchAttempts: 1, own };
+    },
+    pool({ nodes }, _provider, context) {
+      for (const { at, labels } of nodes)
+        for (const label of labels.filter((name) => !context.labels.has(name)))
+          at.error("labels", `names label ${label}, which is not in the top-level labels; add it there`);
+      // In the order of the file.
+      const hosts: readonly StaticHost[] = nodes.map(({ at: _, ...host }) => host);
+      return { labels: labelsOf(hosts), own: { hosts } };
+    },
   },
 );
 
-/** The host, or nothing when the file lists it already; `seen` contains the hosts so far and where they are listed. */
-function hostOf(
-  { at, ...host }: Entry<StaticHost>,
-  provider: string,
-  seen: Map<string, string>,
-  context: LoadContext,
-): readonly StaticHost[] {
-  const { username, port } = host.connection;
-  // Two users of one host, or two ports, are two hosts for their clients.
-  const identity = JSON.stringify([host.name.toLowerCase(), username, port]);
-  const first = seen.get(identity);
-  if (first !== undefined) {
-    at.error(
-      "name",
-      `repeats ${username}@${host.name} port ${port} of ${first}; use max-parallel-jobs for several slots`,
-    );
-    return [];
+/** A compiled provider of the static driver. */
+export type StaticProviderConfig = ConfigOf<typeof staticConfig>;
+/** A compiled pool of the static driver. */
+export type StaticPoolConfig = StaticProviderConfig["pools"][number];
+
+/** Reports hosts that the file lists already, in any of its pools: two users would get one host. `seen`: where each is listed. */
+function refuseTwice(hosts: readonly Entry<StaticHost>[], provider: string, seen: Map<string, string>): void {
+  for (const { at, name, connection } of hosts) {
+    const { username, port } = connection;
+    // Two users of one host, or two ports, are two hosts for their clients.
+    const identity = JSON.stringify([name.toLowerCase(), username, port]);
+    const first = seen.get(identity);
+    if (first === undefined) seen.set(identity, `${provider}, ${at.path.join(".")}`);
+    else
+      at.error(
+        "name",
+        `repeats ${username}@${name} port ${port} of ${first}; use max-parallel-jobs for several slots`,
+      );
   }
-  seen.set(identity, `${provider}, ${at.path.join(".")}`);
-  for (const label of host.labels.filter((name) => !context.labels.has(name)))
-    at.error("labels", `names label ${label}, which is not in the top-level labels; add it there`);
-  return [host];
 }
 
 /** The labels of all hosts of the pool. A label has the settings of the first host that has it. */

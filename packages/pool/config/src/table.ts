@@ -187,7 +187,7 @@ export type Secure = NonNullable<ReturnType<typeof secure.read>>;
 /** Milliseconds; a key without a value, and no end, are errors. */
 function readTimeout(at: Reader, key: string): number {
   if (at.raw[key] === null) at.error(key, "has no value; write seconds, or remove the key");
-  const ms = at.milliseconds(key, 10);
+  const ms = at.number(key, 10) * 1000;
   if (ms === Number.POSITIVE_INFINITY) at.error(key, "must be a number of seconds");
   return ms;
 }

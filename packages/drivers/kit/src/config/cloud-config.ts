@@ -1,17 +1,8 @@
-import { defined } from "@nodeyard/runtime";
+import { type AnyCompile, compileProvider, type Made, type ReadProvider } from "./compile-levels.ts";
 import type { LabelConfig, PoolConfig, ProviderConfig } from "./compiled.ts";
 import { type DriverConfig, driverConfig, type LoadContext } from "./driver-config.ts";
-import {
-  type ImageFacts,
-  type ImageLists,
-  type LabelImageKeys,
-  labelImage,
-  listImages,
-  NO_CONNECTION,
-  type ProviderImages,
-} from "./images.ts";
-import { type Level, type Own, ownOf, type Tables, tableOf } from "./levels.ts";
-import { commonOf, compileLabels, compilePools } from "./pools.ts";
+import type { ImageFacts, ProviderImages } from "./images.ts";
+import { type Level, type Own, type Tables, tableOf } from "./levels.ts";
 import type { Table, Values } from "./section.ts";
 import type { Entry } from "./words.ts";
 
@@ -32,7 +23,6 @@ type LabelIn<L extends Table, O> = LabelRead<L> & {
   readonly bootImage: LabelConfig["image"];
   readonly own: O;
 };
-type Made<Config, O> = Partial<Config> & { readonly own: O };
 
 /**
  * What concerns several keys. Each function reports with `at.error`, and returns the driver's `own` with what it decides for the launcher.
@@ -101,84 +91,4 @@ export function cloudConfig<
     const made = compileProvider(read, tables.images, compile as unknown as AnyCompile, context);
     return made as ProviderConfig<PO, QO, LO>;
   });
-}
-
-/** Values that a level may have; what a table lacks is undefined. */
-interface Inherited {
-  readonly hostKeyChecking?: boolean | null;
-  readonly useInternalIp?: boolean | null;
-}
-type ReadLabel = Entry<Inherited & LabelImageKeys & Pick<Partial<LabelConfig>, "consoleLog" | "connection">>;
-type ReadPool = Entry<
-  Inherited &
-    Pick<PoolConfig, "name" | "limits" | "priority" | "nodeAttributes" | "ignoreProviderQuota"> & {
-      readonly labels?: readonly ReadLabel[];
-      readonly availabilityZones?: readonly string[];
-    }
->;
-type ReadProvider = Entry<
-  Inherited &
-    Omit<ProviderConfig, "pools" | "own"> &
-    ProviderImages<object, object> & { readonly pools: readonly ReadPool[] }
->;
-/** The same as `Compile`, inside of which the types of one driver's tables are not known. */
-interface AnyCompile {
-  readonly provider?: (provider: object, context: LoadContext) => Made<ProviderConfig, unknown>;
-  readonly images?: ImageFacts<object, object, object, unknown>;
-  readonly pool?: (pool: object, provider: object, context: LoadContext) => Made<PoolConfig, unknown>;
-  readonly label?: (
-    label: object,
-    pool: object,
-    provider: object,
-    context: LoadContext,
-  ) => Made<LabelConfig, unknown>;
-}
-
-function compileProvider(
-  read: ReadProvider,
-  images: Tables<unknown, unknown, unknown, unknown, unknown>["images"],
-  compile: AnyCompile,
-  context: LoadContext,
-): ProviderConfig {
-  const own = ownOf("provider", read);
-  const made = compile.provider?.({ ...read, own }, context) ?? { own };
-  const provider = { ...read, own: made.own };
-  const facts = compile.images ?? { none: {}, cloudImage: () => ({}) };
-  const lists = images && listImages(provider, context, images, facts);
-  const pools = compilePools(provider, (pool) => compilePool(pool, provider, lists, compile, context));
-  return { ...commonOf(read), ...made, pools };
-}
-
-/** Of labels whose machines are not made from images. */
-const NO_IMAGE = { own: {}, image: null, connection: NO_CONNECTION };
-
-function compilePool(
-  read: ReadPool,
-  provider: ReadProvider,
-  lists: ImageLists<object> | undefined,
-  compile: AnyCompile,
-  context: LoadContext,
-) {
-  const { labels = [], availabilityZones = [], ignoreProviderQuota, at } = read;
-  const own = ownOf("pool", read);
-  const made = compile.pool?.({ ...read, own }, provider, context) ?? { own };
-  const pool = { ...read, own: made.own };
-  return {
-    labels: compileLabels({ at, labels }, context, (label) => {
-      const image = lists === undefined ? NO_IMAGE : labelImage(label, lists, context);
-      if (image === undefined) return undefined;
-      const { own: facts, ...listed } = image;
-      const own = { ...ownOf("label", label), ...facts };
-      return {
-        hostKeyChecking: label.hostKeyChecking ?? pool.hostKeyChecking ?? provider.hostKeyChecking ?? true,
-        ...listed,
-        ...defined({ consoleLog: label.consoleLog, connection: label.connection }),
-        ...(compile.label?.({ ...label, bootImage: listed.image, own }, pool, provider, context) ?? { own }),
-      };
-    }),
-    availabilityZones,
-    useInternalIp: pool.useInternalIp ?? provider.useInternalIp ?? false,
-    ...defined({ ignoreProviderQuota }),
-    ...made,
-  };
 }

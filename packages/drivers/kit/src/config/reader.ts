@@ -49,12 +49,8 @@ export class Reader {
 
   /** A text; the default when the key is absent or null. */
   text<D extends string | null>(key: string, missing: D): string | D {
-    const value = this.raw[key];
-    if (value === undefined || value === null) return missing;
-    if (typeof value === "string") return value;
-    if (typeof value === "number" || typeof value === "boolean") return String(value);
-    this.error(key, "must be a string");
-    return missing;
+    const isScalar = (value: unknown) => ["string", "number", "boolean"].includes(typeof value);
+    return this.#value(key, "a string", (value) => (isScalar(value) ? String(value) : undefined)) ?? missing;
   }
 
   /** A required text that is not empty; undefined after an error. */
@@ -70,36 +66,23 @@ export class Reader {
 
   /** A number, also from a numeric string; the default when the key is absent, null or unusable. */
   number(key: string, missing: number): number {
-    const value = this.raw[key];
-    if (value === undefined || value === null) return missing;
-    const number = toNumber(value);
-    if (number !== undefined && !Number.isNaN(number)) return number;
-    this.error(key, "must be a number");
-    return missing;
-  }
-
-  /** A duration in milliseconds; the file has seconds. */
-  milliseconds(key: string, missingSeconds: number): number {
-    return this.number(key, missingSeconds) * 1000;
+    const number = this.#value(key, "a number", (value) => {
+      const made = toNumber(value);
+      return Number.isNaN(made) ? undefined : made;
+    });
+    return number ?? missing;
   }
 
   /** true or false; a number is true unless it is 0. */
   flag(key: string, missing: boolean): boolean {
-    const value = this.raw[key];
-    if (value === undefined || value === null) return missing;
-    if (typeof value === "boolean") return value;
-    if (typeof value === "number") return value !== 0;
-    this.error(key, "must be true or false");
-    return missing;
+    const made = (value: unknown) => (typeof value === "number" ? value !== 0 : value === true);
+    const isFlag = (value: unknown) => typeof value === "boolean" || typeof value === "number";
+    return this.#value(key, "true or false", (value) => (isFlag(value) ? made(value) : undefined)) ?? missing;
   }
 
   /** A mapping; null when the key is absent or unusable. */
   mapping(key: string): Raw | null {
-    const value = this.raw[key];
-    if (value === undefined || value === null) return null;
-    if (isMapping(value)) return value;
-    this.error(key, "must be a mapping");
-    return null;
+    return this.#value(key, "a mapping", (value) => (isMapping(value) ? value : undefined)) ?? null;
   }
 
   /** A reader of the mapping under `key`; without one, a reader of an empty mapping. */
@@ -132,6 +115,14 @@ export class Reader {
     if (Array.isArray(value)) return value;
     this.error(key, value === null ? "has no value; write a list, or leave the key out" : "must be a list");
     return [];
+  }
+
+  /** The value as `make` has it; undefined when it is absent or null, or `make` reports by undefined that it must be something else. */
+  #value<T>(key: string, must: string, make: (value: unknown) => T | undefined): T | undefined {
+    const value = this.raw[key];
+    const made = value === undefined || value === null ? undefined : make(value);
+    if (made === undefined && this.has(key)) this.error(key, `must be ${must}`);
+    return made;
   }
 
   #at(key: string | number | undefined): Path {

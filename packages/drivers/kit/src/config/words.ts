@@ -98,9 +98,9 @@ export const integer = word(INTEGER, (at, key) => at.number(key, 0), null);
 /** A number in any notation: 1, 0.5, "0.5". */
 export const number = word(NUMBER, (at, key) => at.number(key, 0), null);
 /** Whole seconds in the file, milliseconds in the program. */
-export const seconds = word(INTEGER, (at, key) => at.milliseconds(key, 0), null, SECONDS);
+export const seconds = word(INTEGER, (at, key) => at.number(key, 0) * 1000, null, SECONDS);
 /** Seconds in any notation, milliseconds in the program. */
-export const anySeconds = word(NUMBER, (at, key) => at.milliseconds(key, 0), null, SECONDS);
+export const anySeconds = word(NUMBER, (at, key) => at.number(key, 0) * 1000, null, SECONDS);
 /** true or false. */
 export const flag = word(BOOLEAN, (at, key) => at.flag(key, false), null);
 /** A mapping whose contents are not checked. */

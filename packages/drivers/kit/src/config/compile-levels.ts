@@ -1,0 +1,115 @@
+import { defined } from "@nodeyard/runtime";
+import type { LabelConfig, PoolConfig, ProviderConfig } from "./compiled.ts";
+import type { LoadContext } from "./driver-config.ts";
+import {
+  type ImageFacts,
+  type ImageLists,
+  type ImageTables,
+  type LabelImageKeys,
+  labelImage,
+  listImages,
+  NO_CONNECTION,
+  type ProviderImages,
+} from "./images.ts";
+import { ownOf } from "./levels.ts";
+import type { Entry } from "./words.ts";
+
+/** Values that a level may have; what a table lacks is undefined. */
+interface Inherited {
+  readonly hostKeyChecking?: boolean | null;
+  readonly useInternalIp?: boolean | null;
+}
+type ReadLabel = Entry<Inherited & LabelImageKeys & Pick<Partial<LabelConfig>, "consoleLog" | "connection">>;
+type ReadPool = Entry<
+  Inherited &
+    Pick<PoolConfig, "name" | "limits" | "nodeAttributes" | "ignoreProviderQuota"> & {
+      readonly priority: number | undefined;
+      readonly labels?: readonly ReadLabel[];
+      readonly availabilityZones?: readonly string[];
+    }
+>;
+export type ReadProvider = Entry<
+  Inherited &
+    Omit<ProviderConfig, "pools" | "own"> &
+    ProviderImages<object, object> & { readonly pools: readonly ReadPool[] }
+>;
+/** What a function decides for the launcher, and the driver's part. */
+export type Made<Config, Own = unknown> = Partial<Config> & { readonly own: Own };
+
+/** The functions of a driver, by whose tables their types are not known here (`cloudConfig`). */
+export interface AnyCompile {
+  readonly provider?: (provider: object, context: LoadContext) => Made<ProviderConfig>;
+  readonly images?: ImageFacts<object, object, object, unknown>;
+  readonly pool?: (pool: object, provider: object, context: LoadContext) => Made<PoolConfig>;
+  readonly label?: (label: object, pool: object, provider: object, context: LoadContext) => Made<LabelConfig>;
+}
+
+/** A provider with its pools. Of several with one name the last counts, as in Nodepool. */
+export function compileProvider(
+  read: ReadProvider,
+  images: ImageTables<unknown, unknown> | undefined,
+  compile: AnyCompile,
+  context: LoadContext,
+): ProviderConfig {
+  const own = ownOf("provider", read);
+  const made = compile.provider?.({ ...read, own }, context) ?? { own };
+  const provider = { ...read, own: made.own };
+  const facts = compile.images ?? { none: {}, cloudImage: () => ({}) };
+  const lists = images && listImages(provider, context, images, facts);
+  const pools = new Map<string, PoolConfig>();
+  for (const pool of read.pools) {
+    if (pools.has(pool.name)) read.at.warn("pools", `lists pool ${pool.name} twice; the last one counts`);
+    pools.set(pool.name, compilePool(pool, provider, lists, compile, context));
+  }
+  const { name, driver, maxConcurrency, priority, launchTimeoutMs, bootTimeoutMs, launchAttempts, prices } =
+    read;
+  return {
+    ...{ name, driver, maxConcurrency, priority, launchTimeoutMs, bootTimeoutMs, launchAttempts },
+    ...(prices !== undefined && Object.keys(prices.perHour).length > 0 && { prices }),
+    ...{ ...made, pools: [...pools.values()] },
+  };
+}
+
+function compilePool(
+  read: ReadPool,
+  provider: ReadProvider,
+  lists: ImageLists<object> | undefined,
+  compile: AnyCompile,
+  context: LoadContext,
+): PoolConfig {
+  const own = ownOf("pool", read);
+  const made = compile.pool?.({ ...read, own }, provider, context) ?? { own };
+  const pool = { ...read, own: made.own };
+  const labels = new Map<string, LabelConfig>();
+  for (const label of read.labels ?? []) {
+    const { at, name } = label;
+    const image = lists === undefined ? NO_IMAGE : labelImage(label, lists, context);
+    if (image === undefined) continue;
+    const { own: facts, ...listed } = image;
+    const own = { ...ownOf("label", label), ...facts };
+    const made = compile.label?.({ ...label, bootImage: listed.image, own }, pool, provider, context) ?? {
+      own,
+    };
+    if (!context.labels.has(name))
+      at.error("name", `names label ${name}, which is not in the top-level labels; add it there`);
+    if (labels.has(name)) read.at.warn("labels", `defines label ${name} twice; the last one counts`);
+    labels.set(name, {
+      name,
+      hostKeyChecking: label.hostKeyChecking ?? pool.hostKeyChecking ?? provider.hostKeyChecking ?? true,
+      ...listed,
+      ...defined({ consoleLog: label.consoleLog, connection: label.connection }),
+      ...made,
+    });
+  }
+  const { name, limits, nodeAttributes, availabilityZones = [], ignoreProviderQuota } = read;
+  return {
+    ...{ name, limits, nodeAttributes, availabilityZones, labels },
+    priority: read.priority ?? provider.priority,
+    useInternalIp: read.useInternalIp ?? provider.useInternalIp ?? false,
+    ...defined({ ignoreProviderQuota }),
+    ...made,
+  };
+}
+
+/** Of labels whose machines are not made from images. */
+const NO_IMAGE = { own: {}, image: null, connection: NO_CONNECTION };
