@@ -1,19 +1,16 @@
 import type { Host, Instance } from "@aws-sdk/client-ec2";
 import {
   type Account,
-  type ApiCall,
-  CallRates,
-  type Clock,
+  ApiError,
   defined,
   ListWatch,
   type ListWatchOptions,
-  type Log,
   messageOf,
   type Place,
+  wasRefused,
 } from "@nodeyard/driver";
-import { Aws, codeOf, type Place as Site } from "./client/index.ts";
-import type { sdk } from "./edge/sdk.ts";
-import { Lookups } from "./lookups.ts";
+import { Aws, type AwsOptions } from "./client/index.ts";
+import { type Lookups, lookupsOf } from "./lookups.ts";
 import { batched, type Refused } from "./machines/batch.ts";
 
 /** Most ids in one TerminateInstances or ReleaseHosts call. Each call costs a turn at the rate limit, so deletions share calls. */
@@ -25,22 +22,12 @@ const PAGE = 1_000;
 /** Milliseconds after which a new instance must be listed (EC2 API Reference, "Eventual consistency"). */
 const LISTED_MS = 60_000;
 
-/** Options of `AwsAccount`. */
-export interface AccountOptions {
-  readonly place: Site;
-  readonly sdk: typeof sdk;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly observe: ((call: ApiCall) => void) | undefined;
-}
-
 /**
  * One credential in one region: the connections, lists and rate limit that its providers share. It belongs to no provider:
  * nothing in it depends on a pool or label.
  */
 export class AwsAccount implements Account {
   readonly aws: Aws;
-  readonly pace: CallRates;
   /** All instances of the account in the region, also those of other users. Terminated instances are left out. */
   readonly instances: ListWatch<Instance>;
   /** The same of dedicated hosts. Released ones are left out: they cost nothing and cannot be used any more (EC2 API Reference, "Host"). */
@@ -54,9 +41,9 @@ export class AwsAccount implements Account {
   #region: string | undefined;
   #owner: string | undefined;
 
-  constructor({ place, sdk: modules, clock, log, observe }: AccountOptions) {
-    this.pace = new CallRates(clock);
-    const aws = new Aws(place, modules, { pace: this.pace, clock, log, observe });
+  constructor(options: AwsOptions) {
+    const { place, clock, log } = options;
+    const aws = new Aws(options);
     this.aws = aws;
     // EC2 cannot list changes only, so each listing is complete.
     const watch = <T>(what: string, how: Pick<ListWatchOptions<T>, "list" | "idOf" | "isGone">) =>
@@ -83,13 +70,13 @@ export class AwsAccount implements Account {
       idOf: ({ HostId = "" }) => HostId,
       isGone: ({ State = "" }) => State.startsWith("released"),
     });
-    this.lookups = new Lookups(aws, clock);
+    this.lookups = lookupsOf(aws, clock);
     const batch = { clock, most: MOST_IDS, gatherMs: GATHER_MS };
     const { signal } = this.#closed;
     this.terminate = batched({
       ...batch,
       // One unknown id makes EC2 refuse the whole call, and terminate none.
-      isOfOne: (error) => codeOf(error).startsWith("InvalidInstanceID"),
+      isOfOne: (error) => wasRefused(error, /^InvalidInstanceID/),
       async send(ids) {
         await aws.call("ec2.terminateInstances", { InstanceIds: [...ids] }, signal);
         return new Map();
@@ -97,7 +84,7 @@ export class AwsAccount implements Account {
     });
     this.release = batched({
       ...batch,
-      isOfOne: (error) => codeOf(error).startsWith("InvalidHostI"),
+      isOfOne: (error) => wasRefused(error, /^InvalidHostI/),
       send: (ids) => releaseHosts(aws, ids, signal),
     });
   }
@@ -115,7 +102,7 @@ export class AwsAccount implements Account {
 
   /** The strictest `rate` of the account's providers, as time between two writes. Called by SharedAccounts. */
   limit(intervalMs: number): void {
-    this.pace.limit(intervalMs);
+    this.aws.pace.limit(intervalMs);
   }
 
   /** Callers that still wait get an error. */
@@ -132,8 +119,11 @@ async function releaseHosts(aws: Aws, ids: readonly string[], signal: AbortSigna
   return new Map(
     Unsuccessful.map(({ ResourceId = "", Error: refusal }) => {
       const { Code = "Unknown", Message = "no reason is given" } = refusal ?? {};
-      const error = new Error(`host ${ResourceId} is not released: ${Message}`);
-      return [ResourceId, Object.assign(error, { name: Code.replace(/^Client\./, ""), $metadata: {} })];
+      const fault = { codes: [Code.replace(/^Client\./, "")], text: Message };
+      return [
+        ResourceId,
+        new ApiError(`the release of host ${ResourceId}`, { status: 200, text: "" }, fault),
+      ];
     }),
   );
 }

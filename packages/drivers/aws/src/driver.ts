@@ -29,15 +29,14 @@ export function createAwsDriver({
     { name: "aws", config: awsConfig, mapError },
     (config, context, closed) => {
       const { rate } = config.own;
-      const { clock, log, observe } = context;
       const found = modules.placeOf(config.own);
       const place = { ...found, ...present({ client, tryMs }) };
       return {
         // Profile and region stand for the credential. Two profiles of one account have limiters of their own and are throttled by AWS together.
         key: JSON.stringify(found),
         intervalMs: rate === 0 ? 0 : 1_000 / rate,
-        account: () => new AwsAccount({ place, sdk: modules, clock, log, observe }),
-        cloud: (account) => awsCloud(config, context, { account, openFile, closed }),
+        account: () => new AwsAccount({ ...context, place, sdk: modules }),
+        cloud: (account) => awsCloud(config, context, account, openFile, closed),
       };
     },
   );

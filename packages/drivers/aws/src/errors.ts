@@ -1,8 +1,5 @@
 import { type DriverErrorKind, errorMap, type FaultRow, judged } from "@nodeyard/driver";
-import { type AwsFault, faultOf, THROTTLED } from "./client/index.ts";
-
-const CREDENTIALS = "check the credentials of the provider's profile";
-const POLICY = 'compare the policy of the credential with that of "nodeyard docs connect-aws"';
+import { THROTTLED } from "./client/index.ts";
 
 /** Error codes of the EC2, EBS and S3 API references. The form of a code counts where it has no row of its own. */
 const TABLE: readonly FaultRow[] = [
@@ -31,18 +28,19 @@ const TABLE: readonly FaultRow[] = [
       /^(IncorrectInstanceState|IncorrectState|IdempotentParameterMismatch|InvalidStateTransition|InvalidSnapshot\.InUse|VolumeInUse|DependencyViolation)$/,
     ],
   },
-  // Something else answered in the place of AWS.
-  { kind: "transient", codes: ["StrangeAnswer"] },
   {
     kind: "access",
     codes: [
-      /^(AuthFailure|InvalidAccessKeyId|InvalidClientTokenId|UnrecognizedClientException|SignatureDoesNotMatch|ExpiredToken(Exception)?|RequestExpired|(Credentials|Token)ProviderError)$/,
+      /^(AuthFailure|InvalidAccessKeyId|InvalidClientTokenId|UnrecognizedClientException|SignatureDoesNotMatch|ExpiredToken(Exception)?|RequestExpired)$/,
     ],
-    remedy: CREDENTIALS,
+    remedy: "check the credentials of the provider's profile",
   },
   // The credentials are valid, but their policy lacks the action.
-  { kind: "access", codes: [/^(UnauthorizedOperation|AccessDenied(Exception)?)$/], remedy: POLICY },
-  { kind: "access", codes: ["ProviderError"] },
+  {
+    kind: "access",
+    codes: [/^(UnauthorizedOperation|AccessDenied(Exception)?)$/],
+    remedy: 'compare the policy of the credential with that of "nodeyard docs connect-aws"',
+  },
   // Terms of an image that nobody has accepted yet.
   { kind: "configuration", codes: ["OptInRequired"] },
   { kind: "not-found", codes: ["NoSuchKey", "NotFound"] },
@@ -60,15 +58,10 @@ const TABLE: readonly FaultRow[] = [
   { kind: "fatal", statuses: [301, 307, 400, 401, 403, 404, 409, 412] },
 ];
 
-/** The kind of a fault; also for errors in a fleet's answer, which have a code and no HTTP status. */
-export function kindOfFault({ code, status, message }: AwsFault): DriverErrorKind {
-  return judged(TABLE, { codes: [code], status, text: message }).kind;
+/** The kind of an error without a call: of an instance that ended, or of one type of a fleet. */
+export function kindOf(code: string, text: string, status: number): DriverErrorKind {
+  return judged(TABLE, { codes: [code], status, text }).kind;
 }
 
 /** Maps AWS errors to driver errors. No other module does this. */
-export const mapError = errorMap(TABLE, (error) => {
-  const fault = faultOf(error);
-  if (fault === null) return null;
-  const { code, status, message } = fault;
-  return { codes: [code], status, text: message, message: `${message} (${code})` };
-});
+export const mapError = errorMap(TABLE);

@@ -1,13 +1,11 @@
+import { openFile } from "@nodeyard/driver/http";
+import { createAwsDriver } from "./driver.ts";
+import { sdk } from "./edge/sdk.ts";
+
 export { CALLS, type Call } from "./client/index.ts";
-export type {
-  AwsLabelOwn,
-  AwsPoolConfig,
-  AwsPoolOwn,
-  AwsProviderConfig,
-  AwsProviderOwn,
-  ImageSource,
-} from "./config.ts";
-export { awsConfig } from "./config.ts";
+export { type AwsProviderConfig, awsConfig } from "./config.ts";
 export { type AwsHost, createAwsDriver } from "./driver.ts";
-export { awsDriver } from "./edge/default.ts";
 export { sdk } from "./edge/sdk.ts";
+
+/** The `aws` driver. */
+export const awsDriver = createAwsDriver({ sdk, openFile });

@@ -1,7 +1,13 @@
 import type { Instance } from "@aws-sdk/client-ec2";
-import { abortable, type CloudPart, type FoundPart, type Resources, tagOf } from "@nodeyard/driver";
+import {
+  abortable,
+  type CloudPart,
+  type FoundPart,
+  type Resources,
+  tagOf,
+  unlessRefused,
+} from "@nodeyard/driver";
 import type { AwsAccount } from "./account.ts";
-import { unless } from "./client/index.ts";
 import { hostAmounts, listedAmounts, volumeAmounts } from "./quota/amounts.ts";
 import { metadataOf } from "./tags.ts";
 
@@ -24,7 +30,7 @@ export function besideInstances(
           const { instances: _, ...code } = hostAmounts(HostProperties?.InstanceType ?? "");
           return { id, tag: tagOf(metadataOf(Tags)), resources: counted(code, codes) };
         }),
-      delete: (id, signal) => abortable(release(id), signal).catch(unless(/^InvalidHost(I[Dd])?\.NotFound/)),
+      delete: (id, signal) => unlessRefused(abortable(release(id), signal), /^InvalidHost(I[Dd])?\.NotFound/),
     },
     volume: {
       async list(signal) {

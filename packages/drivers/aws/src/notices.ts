@@ -1,6 +1,6 @@
 import { backoff, type DriverContext, messageOf, sleep } from "@nodeyard/driver";
 import { type Notice, takeNotice } from "./machines/interruptions.ts";
-import type { Parts } from "./machines/parts.ts";
+import type { Parts } from "./machines/steps.ts";
 
 /** Seconds that one ReceiveMessage call waits for messages (long polling), the API's maximum. */
 const WAIT_S = 20;
@@ -46,9 +46,9 @@ export function noticeOf(body: string): Notice | null {
  */
 export async function followNotices(parts: Parts, context: DriverContext, stop: AbortSignal): Promise<void> {
   const { clock, random, log } = context;
-  const { config, account } = parts;
-  const { noticeQueue: queue } = config.own;
-  let isRead = queue !== null;
+  const { aws } = parts.account;
+  const { noticeQueue } = parts.config.own;
+  let isRead = noticeQueue !== null;
   // Only for spot requests, which stay listed. A queue's messages are deleted when they were taken.
   const seen = new Set<string>();
 
@@ -65,20 +65,15 @@ export async function followNotices(parts: Parts, context: DriverContext, stop: 
 
   /** Waits for messages once, takes them, and deletes those that were taken. */
   const readQueue = async (QueueUrl: string) => {
-    const request = { QueueUrl, MaxNumberOfMessages: MOST, WaitTimeSeconds: WAIT_S };
-    const { Messages = [] } = await account.aws.call("sqs.receiveMessage", request, stop);
-    const taken = await Promise.all(
-      Messages.map(async ({ Body = "", ReceiptHandle }, index) =>
-        (await took(noticeOf(Body))) ? { Id: String(index), ReceiptHandle } : [],
-      ),
-    );
-    const Entries = taken.flat();
-    if (Entries.length > 0) await account.aws.call("sqs.deleteMessageBatch", { QueueUrl, Entries }, stop);
-  };
-  const read = async (url: string) => {
     const impaired = (why: string | null) => context.impaired?.("the notice queue", why);
     try {
-      await readQueue(url);
+      const request = { QueueUrl, MaxNumberOfMessages: MOST, WaitTimeSeconds: WAIT_S };
+      const { Messages = [] } = await aws.call("sqs.receiveMessage", request, stop);
+      const taken = Messages.map(async ({ Body = "", ReceiptHandle }, index) =>
+        (await took(noticeOf(Body))) ? { Id: String(index), ReceiptHandle } : [],
+      );
+      const Entries = (await Promise.all(taken)).flat();
+      if (Entries.length > 0) await aws.call("sqs.deleteMessageBatch", { QueueUrl, Entries }, stop);
       isRead = true;
       impaired(null);
     } catch (error) {
@@ -89,13 +84,13 @@ export async function followNotices(parts: Parts, context: DriverContext, stop: 
   };
 
   /**
-   * Spot requests whose machines EC2 takes back. Their status changes at the notice, while the instance still says that it runs for two
-   * minutes; closed requests stay in the list for a while.
+   * Takes spot requests whose machines EC2 takes back, while no queue is read. Their status changes at the notice, while the instance still
+   * says that it runs for two minutes; closed requests stay in the list for a while.
    */
   const lookAtRequests = async () => {
     const request = { Filters: [{ Name: "status-code", Values: TAKEN_BACK }] };
     const call = "ec2.describeSpotInstanceRequests";
-    const requests = await account.aws.list(call, "SpotInstanceRequests", request, stop);
+    const requests = isRead ? [] : await aws.list(call, "SpotInstanceRequests", request, stop);
     const listed = new Set(requests.map(({ InstanceId }) => InstanceId));
     for (const instance of seen) if (!listed.has(instance)) seen.delete(instance);
     for (const { InstanceId: instance, Status } of requests) {
@@ -103,9 +98,6 @@ export async function followNotices(parts: Parts, context: DriverContext, stop: 
       const at = Status?.UpdateTime?.toISOString() ?? "its notice";
       if (await took({ kind: "interruption", instance, at })) seen.add(instance);
     }
-  };
-  const look = async () => {
-    if (!isRead) await lookAtRequests();
     await sleep(clock, LOOK_MS, stop);
   };
 
@@ -117,11 +109,12 @@ export async function followNotices(parts: Parts, context: DriverContext, stop: 
         failures = 0;
       } catch (error) {
         if (stop.aborted) return;
-        const facts = { provider: config.name, error: messageOf(error) };
+        const facts = { provider: parts.config.name, error: messageOf(error) };
         if (failures === 0) log.warn(facts, "cannot read notices; will retry");
         await sleep(clock, backoff(random, failures++, 1_000, SLOWEST_MS), stop).catch(() => {});
       }
     }
   };
-  await Promise.all([repeated(look), queue !== null && repeated(() => read(queue))]);
+  const reading = noticeQueue !== null && repeated(() => readQueue(noticeQueue));
+  await Promise.all([repeated(lookAtRequests), reading]);
 }

@@ -1,41 +1,38 @@
 import type { Instance } from "@aws-sdk/client-ec2";
-import {
-  type Cloud,
-  type DriverContext,
-  type LabelConfig,
-  messageOf,
-  type OpenFile,
-  type Resources,
-} from "@nodeyard/driver";
+import type { Cloud, DriverContext, LabelConfig, OpenFile } from "@nodeyard/driver";
 import type { AwsAccount } from "./account.ts";
-import { codeOf } from "./client/index.ts";
 import type { AwsLabelOwn, AwsPoolOwn, AwsProviderConfig } from "./config.ts";
 import { awsImages } from "./images/store.ts";
 import { amountsOf, besideInstances } from "./leaks.ts";
 import { machineType } from "./machines/bodies.ts";
+import { hostsOf } from "./machines/hosts.ts";
+import { instancesOf } from "./machines/instances.ts";
 import { assertStays, isInterrupted } from "./machines/interruptions.ts";
-import { partsOf } from "./machines/parts.ts";
 import { instanceWork } from "./machines/steps.ts";
+import { templatesOf } from "./machines/templates.ts";
 import { followNotices } from "./notices.ts";
 import { pricesOf } from "./prices.ts";
 import { labelAmounts, labelCodes } from "./quota/amounts.ts";
 
-/** What a provider has besides its configuration. `closed` ends what goes on without a caller. */
-interface Handles {
-  readonly account: AwsAccount;
-  readonly openFile: OpenFile;
-  readonly closed: AbortSignal;
-}
-
-/** A provider of an account and region. With a notice queue or spot labels it follows notices until it is closed. */
+/**
+ * A provider of an account and region. With a notice queue or spot labels it follows notices until it is closed. `closed` ends what goes on
+ * without a caller.
+ */
 export function awsCloud(
   config: AwsProviderConfig,
   context: DriverContext,
-  { account, openFile, closed }: Handles,
+  account: AwsAccount,
+  openFile: OpenFile,
+  closed: AbortSignal,
 ): Cloud<Instance, string | null> {
   const { aws, lookups } = account;
   const { clock, log, purpose, installation } = context;
-  const parts = partsOf(config, context, account, closed);
+  const parts = {
+    ...{ config, account, log },
+    instances: instancesOf(account, clock, closed),
+    hosts: hostsOf(account, clock, closed),
+    templates: templatesOf(account, config, installation, log),
+  };
   const labels = config.pools.flatMap(({ labels: all }) => [...all.values()]);
   // Only these quotas count. Others of the account have nothing to do with the labels, and a quota of 0 must not stop the provider.
   const codes = new Set(labels.flatMap(({ own }) => labelCodes(own)));
@@ -48,7 +45,7 @@ export function awsCloud(
     // It still runs for two minutes.
     isEnding: isInterrupted,
     amounts: (listed, signal) => amountsOf(account, codes, listed, signal),
-    quota: (signal) => quotaOf(account, codes, config.name, log, signal),
+    quota: (signal) => lookups.quotas(codes, log, signal),
     async need({ own }: LabelConfig<AwsLabelOwn>, signal) {
       const { instanceType: type } = own;
       return labelAmounts(own, type === null ? null : await lookups.type(type, signal));
@@ -62,7 +59,7 @@ export function awsCloud(
       types: { of: (label) => machineType((label as LabelConfig<AwsLabelOwn>).own) },
       ...(config.own.priceApi && { prices: pricesOf(aws, lookups, clock) }),
       // Launches and deletions wait at the limiter of writes, so it is the one that an operator needs to see.
-      pace: { now: () => account.pace.writes },
+      pace: { now: () => aws.pace.writes },
       zones: {
         async list(pool, signal) {
           // A zone without a subnet of the pool cannot be chosen, whatever the region has.
@@ -84,23 +81,4 @@ export function awsCloud(
       if (hasNotices) void followNotices(parts, context, closed);
     },
   };
-}
-
-/** The quotas with these codes. Without the right to read them, EC2 refuses launches beyond them by itself: Nodepool's policies lack it. */
-async function quotaOf(
-  { lookups }: AwsAccount,
-  codes: ReadonlySet<string>,
-  provider: string,
-  log: DriverContext["log"],
-  signal: AbortSignal,
-): Promise<Resources> {
-  if (codes.size === 0) return {};
-  try {
-    return await lookups.quotas(codes, signal);
-  } catch (error) {
-    if (!/^AccessDenied/.test(codeOf((error as Error).cause ?? error))) throw error;
-    const facts = { provider, error: messageOf(error) };
-    log.warn(facts, "may not read service quotas; only the limits of the file count");
-    return {};
-  }
 }

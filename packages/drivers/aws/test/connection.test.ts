@@ -8,6 +8,7 @@ import { systemClock } from "@nodeyard/runtime";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { makeCertificates } from "../../../../testing/zookeeper/certificates.ts";
 import { AwsAccount } from "../src/account.ts";
+import { kitError } from "../src/client/errors.ts";
 import { mapError } from "../src/errors.ts";
 import { sdk } from "../src/index.ts";
 import { SECRETS } from "./rig.ts";
@@ -55,7 +56,7 @@ async function withAccount<T>(endpoint: string, work: (account: AwsAccount) => P
     warn: (_: object, text: string) => void warnings.push(text),
     error() {},
   };
-  const account = new AwsAccount({ place, sdk, clock: systemClock, log, observe: undefined });
+  const account = new AwsAccount({ place, sdk, clock: systemClock, log });
   try {
     return await work(account);
   } finally {
@@ -101,7 +102,7 @@ test.each([
   ["SomethingNew", 503, "transient"],
 ])("a code without a row, %s with status %i, is %s", (name, httpStatusCode, kind) => {
   const error = Object.assign(new Error(name), { name, $metadata: { httpStatusCode } });
-  expect(mapError(error, "lab").kind).toBe(kind);
+  expect(mapError(kitError("ec2.runInstances", error), "lab").kind).toBe(kind);
 });
 
 test("the SDK's own warnings go to our log", async () => {

@@ -3,12 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { CallRates } from "@nodeyard/driver";
 import { systemClock } from "@nodeyard/runtime";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type AwsServer, motoPython, requireAws, startAws } from "../../../../testing/aws/index.ts";
 import { Aws } from "../src/client/index.ts";
-import { ProxiedHandler } from "../src/edge/handler.ts";
+import { connectionOf, ProxiedHandler } from "../src/edge/http.ts";
 import { sdk } from "../src/index.ts";
 
 // boto3, on which Nodepool's driver stands, is the judge of AWS's files and variables: the same request to the same place, by the same keys.
@@ -123,16 +122,17 @@ class Recorder extends ProxiedHandler {
 
 async function ours({ profile = null, region = null }: { profile?: string | null; region?: string | null }) {
   const log = { debug() {}, info() {}, warn() {}, error() {} };
-  const modules = { ...sdk, handler: async () => ({ ProxiedHandler: Recorder }) };
-  const context = { clock: systemClock, log, pace: new CallRates(systemClock), observe: undefined };
-  const aws = new Aws(sdk.placeOf({ profile, region }), modules, context);
+  const connected: typeof sdk.connectionOf = (of, service, how) => connectionOf(of, service, how, Recorder);
+  const modules = { ...sdk, connectionOf: connected };
+  const place = sdk.placeOf({ profile, region });
+  const aws = new Aws({ place, sdk: modules, clock: systemClock, log });
   const { signal } = new AbortController();
   try {
     const { secretAccessKey } = await (await aws.client("ec2")).config.credentials();
     const sent: unknown = await aws
       .call("ec2.describeInstances", {}, signal)
       .catch((error: unknown) => error);
-    const { request } = sent as { request: Parameters<ProxiedHandler["handle"]>[0] };
+    const { request } = (sent as Error).cause as { request: Parameters<ProxiedHandler["handle"]>[0] };
     const { protocol, hostname, port, path, headers } = request;
     return {
       url: `${protocol}//${hostname}${port === undefined ? "" : `:${port}`}${path}`,

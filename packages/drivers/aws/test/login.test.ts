@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VirtualClock } from "@nodeyard/runtime";
 import { afterEach, expect, test, vi } from "vitest";
-import { Login } from "../src/client/login.ts";
+import { AGED, credentialsOf } from "../src/client/login.ts";
 import { sdk } from "../src/index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "nodeyard-login-"));
@@ -25,17 +25,20 @@ test("a credentials file that is replaced is used within a minute, at once after
   vi.stubEnv("AWS_CONFIG_FILE", join(folder, "none"));
   vi.stubEnv("AWS_EC2_METADATA_DISABLED", "true");
   const clock = new VirtualClock();
-  const login = new Login({ region: "us-west-2", profile: null }, sdk, { clock });
-  const id = async () => (await login.provider()).accessKeyId;
+  const credentials = credentialsOf({ region: "us-west-2", profile: null }, sdk, clock);
+  const id = async () => (await credentials.get()).accessKeyId;
   keys("AKIAFIRST");
   expect(await id()).toBe("AKIAFIRST");
   keys("AKIASECOND");
   await clock.advance(61_000);
   expect(await id()).toBe("AKIASECOND");
   keys("AKIATHIRD");
-  expect(login.mayRenew("InsufficientInstanceCapacity")).toBe(false);
+  expect(["InsufficientInstanceCapacity", "ExpiredToken"].map((code) => AGED.test(code))).toEqual([
+    false,
+    true,
+  ]);
   expect(await id()).toBe("AKIASECOND");
-  expect(login.mayRenew("ExpiredToken")).toBe(true);
+  credentials.refused();
   expect(await id()).toBe("AKIATHIRD");
   writeFileSync(file, "[defau");
   await clock.advance(61_000);

@@ -1,9 +1,19 @@
-import { abortable, allPages, messageOf, present } from "@nodeyard/driver";
+import {
+  abortable,
+  allPages,
+  CallRates,
+  type DriverContext,
+  DriverError,
+  messageOf,
+  present,
+  type RenewedValue,
+  unlessRefused,
+} from "@nodeyard/driver";
 import type { sdk } from "../edge/sdk.ts";
 import type { Call, Client, Input, Items, Output, Service } from "./calls.ts";
-import { codeOf, unless } from "./errors.ts";
-import { Login, type Place } from "./login.ts";
-import { addPace, callSignal, type PaceContext } from "./pace.ts";
+import { kitError } from "./errors.ts";
+import { AGED, type AwsCredentials, credentialsOf, type Place } from "./login.ts";
+import { addPace, callSignal } from "./pace.ts";
 
 /** Attempts of one call, with the first. The SDK waits between them, and each attempt takes a turn at the rate limit. */
 const ATTEMPTS = 4;
@@ -19,28 +29,34 @@ const DATA_TRY_MS = 120_000;
 const GONE =
   /^(Invalid\w+\.(NotFound(Exception)?|Unavailable)|NoSuch\w+|NotFound|ResourceNotFoundException)$/;
 
+/** Where services are called, and what the provider that calls them first has of its process. */
+export interface AwsOptions extends Pick<DriverContext, "clock" | "log" | "observe"> {
+  readonly place: Place;
+  readonly sdk: typeof sdk;
+}
+
 /** The SDK's method of a call. */
 type Method = (input: object, to: { readonly abortSignal: AbortSignal }) => Promise<unknown>;
 
 /**
  * AWS services of one place, called through the official SDK. The client of a service is made at its first call. A call rejects with
- * the SDK's error (read it with `faultOf`) or with the signal's reason.
+ * ApiError, NoAnswer, CloudConfigError (no credentials) or the signal's reason.
  */
 export class Aws {
-  readonly #place: Place;
-  readonly #sdk: typeof sdk;
-  readonly #context: PaceContext;
-  readonly #login: Login;
+  readonly pace: CallRates;
+  readonly #options: AwsOptions;
+  readonly #credentials: RenewedValue<AwsCredentials>;
   /** Clients by service. A promise, because its module is loaded first, and concurrent calls share that. */
   readonly #clients = new Map<Service, Promise<Client<Service>>>();
   /** The same for other regions, by region. */
   readonly #elsewhere = new Map<string, Aws>();
 
-  constructor(place: Place, modules: typeof sdk, context: PaceContext, login?: Login) {
-    this.#login = login ?? new Login(place, modules, context);
-    this.#place = place;
-    this.#sdk = modules;
-    this.#context = context;
+  /** \`home\`: another region, whose credentials and rate limit it shares. */
+  constructor(options: AwsOptions, home?: Aws) {
+    const { place, sdk: modules, clock } = options;
+    this.#options = options;
+    this.#credentials = home ? home.#credentials : credentialsOf(place, modules, clock);
+    this.pace = home?.pace ?? new CallRates(clock);
   }
 
   /** Runs one call. The caller's abort rejects at once, whatever the SDK does with its own signal. */
@@ -52,10 +68,15 @@ export class Aws {
       // The signal is passed twice: to the SDK, which ends the request with it, and to the middleware, which waits for its turn.
       return callSignal.run(signal, () => client[name]!(input as object, { abortSignal: signal }));
     };
-    const work = send().catch((error: unknown) => {
-      if (this.#login.mayRenew(codeOf(error))) return send();
-      throw error;
-    });
+    const work = send()
+      .catch((error: Error) => {
+        if (!AGED.test(error.name)) throw error;
+        this.#credentials.refused();
+        return send();
+      })
+      .catch((error: unknown) => {
+        throw kitError(call, error);
+      });
     return abortable(work, signal) as Promise<Output<C>>;
   }
 
@@ -86,7 +107,7 @@ export class Aws {
 
   /** The answer of a call; undefined: what it is about does not exist. */
   maybe<C extends Call>(call: C, input: Input<C>, signal: AbortSignal): Promise<Output<C> | undefined> {
-    return this.call(call, input, signal).catch(unless(GONE));
+    return unlessRefused(this.call(call, input, signal), GONE);
   }
 
   /**
@@ -94,7 +115,7 @@ export class Aws {
    * SDK's error when there is none.
    */
   async region(signal: AbortSignal): Promise<string> {
-    return this.#place.region ?? abortable((await this.client("ec2")).config.region(), signal);
+    return this.#options.place.region ?? abortable((await this.client("ec2")).config.region(), signal);
   }
 
   /** The account of the credentials, if their source names it: roles and single sign-on do, plain keys need not. */
@@ -105,10 +126,10 @@ export class Aws {
 
   /** Another region with the same credentials and rate limit, for copies of images. */
   in(region: string): Aws {
-    if (region === this.#place.region) return this;
+    const { place } = this.#options;
+    if (region === place.region) return this;
     const known =
-      this.#elsewhere.get(region) ??
-      new Aws({ ...this.#place, region }, this.#sdk, this.#context, this.#login);
+      this.#elsewhere.get(region) ?? new Aws({ ...this.#options, place: { ...place, region } }, this);
     this.#elsewhere.set(region, known);
     return known;
   }
@@ -117,7 +138,7 @@ export class Aws {
   async close(): Promise<void> {
     const clients = [...this.#clients.values()];
     this.#clients.clear();
-    this.#login.close();
+    this.#credentials.close(new DriverError("transient", "the account is not used any more"));
     await Promise.all([...this.#elsewhere.values()].map((other) => other.close()));
     for (const client of await Promise.allSettled(clients))
       if (client.status === "fulfilled") client.value.destroy();
@@ -132,10 +153,10 @@ export class Aws {
 
   async #made(service: Service): Promise<Client<Service>> {
     try {
-      const Made = (await this.#sdk[service]()) as new (options: object) => Client<Service>;
+      const Made = (await this.#options.sdk[service]()) as new (options: object) => Client<Service>;
       const id = service === "quotas" ? "service-quotas" : service;
-      const client = new Made(await this.#options(id.replace("-", "_"), /^(s3|ebs)$/.test(id)));
-      addPace(client.middlewareStack, id, this.#context);
+      const client = new Made(await this.#settings(id.replace("-", "_"), /^(s3|ebs)$/.test(id)));
+      addPace(client.middlewareStack, id, this.pace, this.#options);
       return client;
     } catch (error) {
       this.#clients.delete(service);
@@ -144,32 +165,25 @@ export class Aws {
   }
 
   /** Settings of a client. A missing region or profile lets the SDK search for it. `service`: as variables of endpoints name it. */
-  async #options(service: string, isForData: boolean): Promise<object> {
-    const { region, profile, client, tryMs = isForData ? DATA_TRY_MS : TRY_MS } = this.#place;
-    const { ProxiedHandler } = await this.#sdk.handler();
-    const { settingsOf } = await this.#sdk.settings();
-    const { endpoint = client?.endpoint, ca } = await settingsOf(profile, service);
-    const logger = sdkLog(this.#context.log);
+  async #settings(service: string, isForData: boolean): Promise<object> {
+    const { place, sdk: modules, log } = this.#options;
+    const { region, profile, client, tryMs = isForData ? DATA_TRY_MS : TRY_MS } = place;
+    const logger = sdkLog(log);
+    // Without limits of its own the SDK waits for an answer for ever. The socket's is for a body that stops on its way.
+    const limits = { requestTimeout: tryMs, socketTimeout: tryMs, throwOnRequestTimeout: true };
+    const how = { ...limits, connectionTimeout: CONNECT_MS, logger };
+    const { endpoint = client?.endpoint, requestHandler } = await modules.connectionOf(profile, service, how);
     return {
-      maxAttempts: ATTEMPTS,
-      logger,
-      // Without limits of its own the SDK waits for an answer for ever. The socket's is for a body that stops on its way.
-      requestHandler: new ProxiedHandler({
-        connectionTimeout: CONNECT_MS,
-        requestTimeout: tryMs,
-        socketTimeout: tryMs,
-        throwOnRequestTimeout: true,
-        logger,
-        ...(ca && { ca }),
-      }),
-      credentials: this.#login.provider,
+      ...{ maxAttempts: ATTEMPTS, logger, requestHandler },
+      // With an end that has passed: a client keeps any others for ever, and would not ask here again.
+      credentials: async () => ({ ...(await this.#credentials.get()), expiration: new Date(0) }),
       ...present({ endpoint, region, profile }),
     };
   }
 }
 
 /** The SDK's own warnings. What it tells of each call is left out: it has the call's data, and a failure is the caller's. */
-function sdkLog(log: PaceContext["log"]) {
+function sdkLog(log: AwsOptions["log"]) {
   const drop = () => {};
   const warn = (...said: readonly unknown[]) => log.warn({ sdk: true }, said.map(messageOf).join(" "));
   return { trace: drop, debug: drop, info: drop, warn, error: drop };

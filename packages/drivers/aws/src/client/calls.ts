@@ -65,7 +65,7 @@ export const CALLS = {
 export type Call = (typeof CALLS)[keyof typeof CALLS][number];
 
 /** Name of a service in calls. */
-export type Service = Exclude<keyof typeof sdk, "placeOf" | "settings" | "handler" | "credentials">;
+export type Service = Exclude<keyof typeof sdk, "placeOf" | "connectionOf" | "credentials">;
 /** The SDK's client of a service. */
 export type Client<S extends Service> = InstanceType<Awaited<ReturnType<(typeof sdk)[S]>>>;
 

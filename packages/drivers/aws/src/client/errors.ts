@@ -1,42 +1,28 @@
-/** Content of an SDK error. Codes are those of the public API references. */
-export interface AwsFault {
-  /** "InsufficientInstanceCapacity", "ECONNREFUSED". */
-  readonly code: string;
-  /** HTTP status; undefined when the service did not answer. */
-  readonly status: number | undefined;
-  /** One line, without credentials. */
-  readonly message: string;
+import { ApiError, CloudConfigError, NoAnswer, NodeyardError, noAnswer } from "@nodeyard/driver";
+
+/** An error that the SDK throws, or that passes through it. Its name is the service's code, as in the public API references. */
+export interface SdkError extends Error {
+  /** Added to each error that passes through the SDK. Without a status the service did not answer. */
+  readonly $metadata?: { readonly httpStatusCode?: number; readonly requestId?: string };
+  /** The answer as it came. */
+  readonly $response?: unknown;
 }
 
-/** Reads an error of the SDK. Null for an error that is neither from the SDK nor from its connections, such as an abort. */
-export function faultOf(error: unknown): AwsFault | null {
-  if (!(error instanceof Error)) return null;
-  const { $metadata, code } = error as { $metadata?: { httpStatusCode?: number }; code?: unknown };
-  // Errors of credential providers have no metadata. Errors of sockets have a code and only the generic name.
-  const errno = typeof code === "string" && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : undefined;
-  const isOfLogin = /^(CredentialsProviderError|TokenProviderError|ProviderError)$/.test(error.name);
-  if ($metadata === undefined && errno === undefined && !isOfLogin) return null;
-  // The SDK names its errors after the service's code.
-  const name = error.name === "Error" && errno !== undefined ? errno : error.name;
+/** The error of a call as the kit has them; one that is neither the SDK's nor its connections' stays, such as an abort. */
+export function kitError(call: string, error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof NodeyardError) return error;
+  const { name, $metadata, message } = error as SdkError;
+  // Credentials that cannot be had. The SDK says so in its own words.
+  if (/^(Credentials|Token)?ProviderError$/.test(name))
+    return new CloudConfigError(`${message}; check the credentials of the provider's profile`);
+  if ($metadata === undefined) return error;
+  const { httpStatusCode: status, requestId = null } = $metadata;
+  if (status === undefined) return noAnswer(call, error);
   // Messages may quote key ids, and the encoded authorization message fills a screen.
-  const message = error.message
+  const text = message
     .replace(/\s*Encoded authorization failure message:[\s\S]*/u, "")
-    .replace(/\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b/g, "(key id)")
-    .replace(/\s+/g, " ")
-    .trim();
-  return { code: name, status: $metadata?.httpStatusCode, message };
-}
-
-/** Error code of the service, or "" for any other error. */
-export function codeOf(error: unknown): string {
-  return faultOf(error)?.code ?? "";
-}
-
-/** For `catch`: undefined in place of an error with such a code. Other errors are thrown again. */
-export function unless(codes: RegExp): (error: unknown) => undefined {
-  return (error) => {
-    if (!codes.test(codeOf(error))) throw error;
-  };
+    .replace(/\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b/g, "(key id)");
+  return new ApiError(call, { status, text }, { codes: [name], text, requestId, by: ` ${name}` });
 }
 
 /**
@@ -58,5 +44,6 @@ export function strangeAnswer(call: string, host: string | undefined, raw: unkno
   const names = Object.keys(headers).join();
   if (!/text\/html/i.test(headers["content-type"] ?? "") || /request-?id/i.test(names)) return undefined;
   const text = `${call} at ${host} was answered ${httpStatusCode} with a page of HTML that is not AWS's; check the proxy and the network in between`;
-  return Object.assign(new Error(text), { name: "StrangeAnswer", $metadata: { httpStatusCode } });
+  // The SDK repeats calls by the status.
+  return Object.assign(new NoAnswer(text), { $metadata: { httpStatusCode } });
 }

@@ -1,4 +1,4 @@
-export { Aws } from "./aws.ts";
+export { Aws, type AwsOptions } from "./aws.ts";
 export { CALLS, type Call } from "./calls.ts";
-export * from "./errors.ts";
+export { THROTTLED } from "./errors.ts";
 export type { Place } from "./login.ts";

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { ApiCall, CallRates, Clock, Log, RateLimiter } from "@nodeyard/driver";
-import { faultOf, strangeAnswer, THROTTLED } from "./errors.ts";
+import type { CallRates, DriverContext, RateLimiter } from "@nodeyard/driver";
+import { type SdkError, strangeAnswer, THROTTLED } from "./errors.ts";
 
 /** Pause of all calls of a kind after a throttled one, milliseconds. The SDK's own back-off holds up one call only. */
 const PAUSE_MS = 1_000;
@@ -28,16 +28,13 @@ interface Stack {
   ): void;
 }
 
-/** Rate limit, clock, log and observer of requests. */
-export interface PaceContext {
-  readonly pace: CallRates;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly observe: ((call: ApiCall) => void) | undefined;
-}
-
 /** Makes each request of a client wait for its turn. `service` is a label of metrics. */
-export function addPace(stack: object, service: string, { pace, clock, observe }: PaceContext): void {
+export function addPace(
+  stack: object,
+  service: string,
+  pace: CallRates,
+  { clock, observe }: Pick<DriverContext, "clock" | "observe">,
+): void {
   // Inside of the retries, so that each attempt takes a turn. Before the signature, which is valid for minutes only.
   (stack as Stack).addRelativeTo(
     (next, { commandName = "" }) =>
@@ -49,22 +46,20 @@ export function addPace(stack: object, service: string, { pace, clock, observe }
         const began = clock.monotonic();
         const tell = (status: number | undefined, error?: unknown) =>
           observe?.({ operation, result: String(status ?? "none"), ms: clock.monotonic() - began, error });
-        try {
-          const { hostname } = (args as { request?: { hostname?: string } }).request ?? {};
-          const answer = await next(args).catch((error: unknown) => {
-            throw strangeAnswer(operation, hostname, (error as { $response?: unknown }).$response) ?? error;
-          });
-          const odd = strangeAnswer(operation, hostname, answer.response);
-          if (odd !== undefined) throw odd;
-          limiter.accepted();
-          tell((answer.response as { statusCode?: number }).statusCode);
-          return answer;
-        } catch (error) {
-          const { code = "", status } = faultOf(error) ?? {};
-          if (THROTTLED.test(code) || status === 429) limiter.refused(PAUSE_MS);
+        const fail = (error: SdkError): never => {
+          const status = error.$metadata?.httpStatusCode;
+          if (THROTTLED.test(error.name) || status === 429) limiter.refused(PAUSE_MS);
           tell(status, status === undefined ? error : undefined);
           throw error;
-        }
+        };
+        const { hostname } = (args as { request?: { hostname?: string } }).request ?? {};
+        const odd = (raw: unknown) => strangeAnswer(operation, hostname, raw);
+        const answer = await next(args).catch((error: SdkError) => fail(odd(error.$response) ?? error));
+        const strange = odd(answer.response);
+        if (strange !== undefined) return fail(strange);
+        limiter.accepted();
+        tell((answer.response as { statusCode?: number }).statusCode);
+        return answer;
       },
     { name: "nodeyardPace", relation: "before", toMiddleware: "httpSigningMiddleware" },
   );

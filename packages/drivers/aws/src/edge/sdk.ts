@@ -15,8 +15,8 @@ function placeOf(
 /** The SDK's modules. Each is loaded when a provider first calls its service, so that other commands start quickly. */
 export const sdk = {
   placeOf,
-  settings: () => import("./settings.ts"),
-  handler: () => import("./handler.ts"),
+  connectionOf: async (...how: Parameters<typeof import("./http.ts")["connectionOf"]>) =>
+    (await import("./http.ts")).connectionOf(...how),
   credentials: () => import("@aws-sdk/credential-provider-node"),
   ec2: async () => (await import("@aws-sdk/client-ec2")).EC2,
   s3: async () => (await import("@aws-sdk/client-s3")).S3,

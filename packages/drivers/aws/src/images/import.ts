@@ -1,5 +1,4 @@
-import { CALL_MS, DriverError, polled, type Step, sameImage } from "@nodeyard/driver";
-import { codeOf } from "../client/index.ts";
+import { CALL_MS, DriverError, polled, type Step, sameImage, wasRefused } from "@nodeyard/driver";
 import { tagListOf, tagSpecifications } from "../tags.ts";
 import { type filesOf, keyOf } from "./bucket.ts";
 import { importTasks } from "./items.ts";
@@ -82,7 +81,7 @@ async function begun(
       return ImportTaskId!;
     } catch (error) {
       const isLast = clock.monotonic() + POLL_MS > end;
-      if (codeOf(error) !== "ResourceCountLimitExceeded" || isLast) throw error;
+      if (!wasRefused(error, "ResourceCountLimitExceeded") || isLast) throw error;
       return undefined;
     }
   });

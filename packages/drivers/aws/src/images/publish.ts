@@ -1,5 +1,5 @@
-import { CALL_MS, DriverError, polled, present, type Steps } from "@nodeyard/driver";
-import { type Aws, codeOf } from "../client/index.ts";
+import { CALL_MS, DriverError, polled, present, type Steps, wasRefused } from "@nodeyard/driver";
+import type { Aws } from "../client/index.ts";
 import { volumeOptions } from "../machines/bodies.ts";
 import { tagSpecifications } from "../tags.ts";
 import { type Item, itemsWith } from "./items.ts";
@@ -29,7 +29,7 @@ export async function registered(
     return await register(order.name);
   } catch (error) {
     // AMI names are unique per account and region. Another provider or installation has used the same second in its name.
-    if (codeOf(error) !== "InvalidAMIName.Duplicate") throw error;
+    if (!wasRefused(error, "InvalidAMIName.Duplicate")) throw error;
     return register(`${order.name}-${uploadToken(order.tag).slice(0, 8)}`);
   }
 }

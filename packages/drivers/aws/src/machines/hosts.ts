@@ -8,9 +8,9 @@ import {
   type MakeCall,
   type Metadata,
   NodeMachines,
+  unlessRefused,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
-import { unless } from "../client/index.ts";
 import type { AwsLabelOwn } from "../config.ts";
 import { clientToken, metadataOf, tagSpecifications } from "../tags.ts";
 import { CREATE_MS, idsOf } from "./instances.ts";
@@ -29,7 +29,7 @@ export function hostsOf(account: AwsAccount, clock: Clock, closed: AbortSignal):
       new DriverError("transient", `${place}: host ${HostId} went to ${State}`),
     isLeaving: () => false,
     // EC2 refuses for a while after its instance is gone. The wait for the end then asks again.
-    delete: (id, signal) => abortable(account.release(id), signal).catch(unless(/^InvalidHost(I[Dd])?\./)),
+    delete: (id, signal) => unlessRefused(abortable(account.release(id), signal), /^InvalidHost(I[Dd])?\./),
     read: async (id, signal) => {
       const found = await account.aws.maybe("ec2.describeHosts", { HostIds: [id] }, signal);
       return found?.Hosts?.find(({ State = "" }) => !State.startsWith("released"));

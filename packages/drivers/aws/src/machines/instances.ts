@@ -8,10 +8,10 @@ import {
   type MakeCall,
   NodeMachines,
   present,
+  unlessRefused,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
-import { codeOf, unless } from "../client/index.ts";
-import { kindOfFault } from "../errors.ts";
+import { kindOf } from "../errors.ts";
 import { clientToken, metadataOf } from "../tags.ts";
 
 /** Time limit of a create that goes on after its caller gave up, with its wait at the rate limit, milliseconds. */
@@ -47,87 +47,80 @@ export function hasEnded({ State }: Instance): boolean {
   return State?.Name !== "pending" && State?.Name !== "running";
 }
 
+export type Instances = ReturnType<typeof instancesOf>;
+
 /** Instances of nodes, and what this process knows of them beyond the list of the account. */
-export class Instances extends NodeMachines<Instance> {
-  readonly #account: AwsAccount;
+export function instancesOf(account: AwsAccount, clock: Clock, closed: AbortSignal) {
   /** Instances that this process deleted. A client token may still name one of them, and none of them needs a read of its own. */
-  readonly #removed: Set<string>;
-
-  constructor(account: AwsAccount, clock: Clock, closed: AbortSignal) {
-    const removed = new Set<string>();
-    super({
-      ...{ clock, closed, createMs: CREATE_MS, watch: account.instances, what: "instance", hasEnded },
-      idOf: ({ InstanceId = "" }) => InstanceId,
-      // With the host, so that a removal by it releases the host too.
-      externalIdOf: ({ InstanceId: instance = "", Placement }) =>
-        ({ ...present({ host: Placement?.HostId }), instance }) as ExternalId,
-      idIn: (externalId) => idsOf(externalId).instance,
-      metadataOf: ({ Tags }) => metadataOf(Tags),
-      isProven: ({ ClientToken }, tag) =>
-        SERIALS.some((serial) => clientToken(tag, "instance", serial) === ClientToken),
-      read: async (id, signal) => {
-        const found = await this.single(id, signal);
-        return found?.State?.Name === "terminated" ? undefined : found;
-      },
-      isUp: ({ State }) => State?.Name === "running",
-      hasFailed: hasEnded,
-      failure: endedError,
-      isLeaving: hasEnded,
-      isDeleted: (id) => removed.has(id),
-      delete: async (id, signal) => {
-        if (removed.size >= MOST_REMOVED) removed.clear();
-        removed.add(id);
-        await abortable(account.terminate(id), signal).catch(unless(UNKNOWN));
-      },
-    });
-    this.#account = account;
-    this.#removed = removed;
-  }
-
-  /**
-   * A call that launches with one client token after the other, until one names a machine that was not deleted here. A machine that an
-   * earlier call made whose answer was lost is found by its token.
-   */
-  launching(
-    { tag, attempt }: Pick<CreateOrder, "tag" | "attempt">,
-    launch: (token: string, signal: AbortSignal) => Promise<string>,
-  ): MakeCall {
-    return async (signal) => {
-      for (let serial = attempt; serial < attempt + MOST_SERIALS; serial++) {
-        try {
-          const id = await launch(clientToken(tag, "instance", serial), signal);
-          // EC2 remembers a token and its machine for a day, also when the machine was terminated.
-          if (!this.#removed.has(id)) return id;
-        } catch (error) {
-          // An earlier launch of this node used the token with other parameters and may have made a machine. The next search by tag finds it.
-          if (codeOf(error) !== "IdempotentParameterMismatch") throw error;
-        }
-      }
-      const why = `each of ${MOST_SERIALS} client tokens names a machine that is gone`;
-      throw new DriverError("transient", `node ${tag.nodeId}: ${why}`);
-    };
-  }
+  const removed = new Set<string>();
 
   /** Reads one instance. EC2 still describes a terminated one for an hour. Undefined: EC2 does not know it. */
-  async single(id: string, signal: AbortSignal): Promise<Instance | undefined> {
-    const answer = await this.#account.aws
-      .call("ec2.describeInstances", { InstanceIds: [id] }, signal)
-      .catch(unless(UNKNOWN));
+  const single = async (id: string, signal: AbortSignal): Promise<Instance | undefined> => {
+    const call = account.aws.call("ec2.describeInstances", { InstanceIds: [id] }, signal);
+    const answer = await unlessRefused(call, UNKNOWN);
     const found = answer?.Reservations?.[0]?.Instances?.[0];
     // EC2 refuses an id that it does not know. An empty answer proves nothing.
     if (answer !== undefined && found === undefined)
       throw new DriverError("transient", `EC2 did not describe instance ${id}`);
     return found;
-  }
+  };
+
+  const machines = new NodeMachines<Instance>({
+    ...{ clock, closed, createMs: CREATE_MS, watch: account.instances, what: "instance", hasEnded },
+    idOf: ({ InstanceId = "" }) => InstanceId,
+    // With the host, so that a removal by it releases the host too.
+    externalIdOf: ({ InstanceId: instance = "", Placement }) =>
+      ({ ...present({ host: Placement?.HostId }), instance }) as ExternalId,
+    idIn: (externalId) => idsOf(externalId).instance,
+    metadataOf: ({ Tags }) => metadataOf(Tags),
+    isProven: ({ ClientToken }, tag) =>
+      SERIALS.some((serial) => clientToken(tag, "instance", serial) === ClientToken),
+    read: async (id, signal) => {
+      const found = await single(id, signal);
+      return found?.State?.Name === "terminated" ? undefined : found;
+    },
+    isUp: ({ State }) => State?.Name === "running",
+    hasFailed: hasEnded,
+    failure: endedError,
+    isLeaving: hasEnded,
+    isDeleted: (id) => removed.has(id),
+    delete: async (id, signal) => {
+      if (removed.size >= MOST_REMOVED) removed.clear();
+      removed.add(id);
+      await unlessRefused(abortable(account.terminate(id), signal), UNKNOWN);
+    },
+  });
+
+  /**
+   * A call that launches with one client token after the other, until one names a machine that was not deleted here. A machine that an
+   * earlier call made whose answer was lost is found by its token.
+   */
+  const launching =
+    (
+      { tag, attempt }: Pick<CreateOrder, "tag" | "attempt">,
+      launch: (token: string, signal: AbortSignal) => Promise<string>,
+    ): MakeCall =>
+    async (signal) => {
+      for (let serial = attempt; serial < attempt + MOST_SERIALS; serial++) {
+        // After a mismatch, an earlier launch of this node used the token with other parameters and may have made a machine. The next search
+        // by tag finds it.
+        const call = launch(clientToken(tag, "instance", serial), signal);
+        const id = await unlessRefused(call, "IdempotentParameterMismatch");
+        // EC2 remembers a token and its machine for a day, also when the machine was terminated.
+        if (id !== undefined && !removed.has(id)) return id;
+      }
+      const why = `each of ${MOST_SERIALS} client tokens names a machine that is gone`;
+      throw new DriverError("transient", `node ${tag.nodeId}: ${why}`);
+    };
+
+  return { machines, single, launching };
 }
 
 /** Why a machine ended. EC2's code has a prefix for the party that caused it: "Server.InsufficientInstanceCapacity". */
 function endedError({ InstanceId, State, StateReason }: Instance, place: string): DriverError {
   const { Code = "", Message = "no reason is given" } = StateReason ?? {};
   const code = Code.replace(/^(Server|Client)\./, "");
-  const kind = code.startsWith("SpotInstance")
-    ? "capacity"
-    : kindOfFault({ code, status: 500, message: Message });
+  const kind = code.startsWith("SpotInstance") ? "capacity" : kindOf(code, Message, 500);
   // Other kinds would blame the label or the credential for a machine that was launched and then failed.
   const known = kind === "quota" || kind === "capacity" ? kind : "transient";
   return new DriverError(

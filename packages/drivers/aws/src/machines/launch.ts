@@ -6,13 +6,13 @@ import {
   labelTags,
   type MakeCall,
   noImage,
+  wasRefused,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
-import { codeOf } from "../client/index.ts";
 import type { AwsLabelOwn, AwsPoolOwn } from "../config.ts";
-import { kindOfFault } from "../errors.ts";
+import { kindOf } from "../errors.ts";
 import { fleetBody, type Resolved, runBody } from "./bodies.ts";
-import type { Parts } from "./parts.ts";
+import type { Parts } from "./steps.ts";
 import { templateOf } from "./templates.ts";
 
 /**
@@ -99,7 +99,7 @@ async function runFleet(
       if (again || !Errors.some(({ ErrorCode = "" }) => NO_TEMPLATE.test(ErrorCode)))
         throw fleetError(Errors);
     } catch (error) {
-      if (again || !NO_TEMPLATE.test(codeOf(error))) throw error;
+      if (again || !wasRefused(error, NO_TEMPLATE)) throw error;
     }
     templates.forget(template);
   }
@@ -114,7 +114,7 @@ function fleetError(errors: readonly CreateFleetError[]): DriverError {
     return new DriverError("transient", "the fleet made no machine: no reason is given");
   const faults = errors.map(({ ErrorCode: code = "Unknown", ErrorMessage: message = "" }) => ({
     text: `${message.trim()} (${code})`,
-    kind: kindOfFault({ code, message, status: 400 }),
+    kind: kindOf(code, message, 400),
   }));
   const said = [...new Set(faults.map(({ text }) => text))].join("; ");
   // The kind that leaves the most hope counts: if one type failed for capacity, another zone may have it, whatever the other types said.

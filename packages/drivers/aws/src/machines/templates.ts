@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import type { RequestLaunchTemplateData } from "@aws-sdk/client-ec2";
-import { type LabelConfig, type Log, type Metadata, messageOf } from "@nodeyard/driver";
+import { type LabelConfig, type Log, type Metadata, messageOf, unlessRefused } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
-import { unless } from "../client/index.ts";
 import type { AwsLabelOwn, AwsPoolOwn, AwsProviderConfig } from "../config.ts";
 import { metadataOf, tagSpecifications } from "../tags.ts";
 import { commonBody, interfaceOf, volumeOptions } from "./bodies.ts";
@@ -63,29 +62,15 @@ function pythonJson(value: unknown): string {
   return JSON.stringify(value).replace(/[\u007f-\uffff]/g, escaped);
 }
 
-/** Launch templates of a provider's fleets. They are made when the provider opens, or when first needed. */
-export interface Templates {
-  /**
-   * Makes the template unless it exists. Two launchers may do so at once: EC2 refuses the second, and the templates are equal by
-   * their names.
-   */
-  ensure(template: Template, signal: AbortSignal): Promise<void>;
-  /** To be called when a launch did not find the template: a launcher with another configuration may have deleted it. */
-  forget(template: Template): void;
-  /**
-   * Makes missing templates of the configuration and deletes those that this provider of this installation made for earlier configurations.
-   * A template whose root device is not known yet is made by the next launch.
-   */
-  reconcile(signal: AbortSignal): Promise<void>;
-}
+export type Templates = ReturnType<typeof templatesOf>;
 
-/** No I/O. */
+/** Launch templates of a provider's fleets. They are made when the provider opens, or when first needed. No I/O. */
 export function templatesOf(
   { aws, lookups }: AwsAccount,
   { name: provider, pools }: AwsProviderConfig,
   installation: string,
   log: Log,
-): Templates {
+) {
   /** Names of templates that exist, as far as this process knows. */
   const made = new Set<string>();
 
@@ -102,20 +87,28 @@ export function templatesOf(
     }
   };
 
+  /**
+   * Makes the template unless it exists. Two launchers may do so at once: EC2 refuses the second, and the templates are equal by
+   * their names.
+   */
   const ensure = async ({ name, data, tags }: Template, signal: AbortSignal) => {
     if (made.has(name)) return;
     const TagSpecifications = specifications({ ...tags, [INSTALLATION]: installation });
     const request = { LaunchTemplateName: name, LaunchTemplateData: data, TagSpecifications };
-    await aws
-      .call("ec2.createLaunchTemplate", request, signal)
-      .catch(unless(/^InvalidLaunchTemplateName\.AlreadyExistsException$/));
+    const call = aws.call("ec2.createLaunchTemplate", request, signal);
+    await unlessRefused(call, "InvalidLaunchTemplateName.AlreadyExistsException");
     made.add(name);
   };
 
   return {
     ensure,
-    forget: ({ name }) => void made.delete(name),
-    async reconcile(signal) {
+    /** To be called when a launch did not find the template: a launcher with another configuration may have deleted it. */
+    forget: ({ name }: Template) => void made.delete(name),
+    /**
+     * Makes missing templates of the configuration and deletes those that this provider of this installation made for earlier configurations.
+     * A template whose root device is not known yet is made by the next launch.
+     */
+    async reconcile(signal: AbortSignal) {
       const needed = new Map<string, Template>();
       for (const { labels, own } of pools)
         for (const label of labels.values()) {
