@@ -30,7 +30,7 @@ export class Cluster implements Account {
   readonly ours: string;
   readonly #handles: Handles;
   /** Watches in use, by path and selector. */
-  readonly #watches = new Map<string, SharedWatch<never>>();
+  readonly #watches = new Map<string, ObjectWatch<never>>();
 
   constructor(context: string | null, { files, connect }: KubeHost, handles: Handles) {
     const { clock, random, observe, installation } = handles;
@@ -50,52 +50,19 @@ export class Cluster implements Account {
   }
 
   /** The watch of a collection, to be closed once by each user. `selector` null: of all objects. */
-  watch<T extends KubeObject>(path: string, selector: string | null = this.ours): SharedWatch<T> {
+  watch<T extends KubeObject>(path: string, selector: string | null = this.ours): ObjectWatch<T> {
     const key = `${path}?${selector}`;
     const { clock, random, log } = this.#handles;
-    const onFailure = (error: unknown) =>
-      log.info({ path, error: messageOf(error) }, `the watch of ${path} failed; it begins again`);
-    const options = { connection: this.connection, clock, random, path, selector, onFailure };
-    const unused = () => this.#watches.delete(key);
-    const watch = this.#watches.get(key) ?? new SharedWatch<never>(() => new ObjectWatch(options), unused);
+    const options = {
+      ...{ connection: this.connection, clock, random, path },
+      ...(selector !== null && { query: { labelSelector: selector } }),
+      onFailure: (error: unknown) =>
+        log.info({ path, error: messageOf(error) }, `the watch of ${path} failed; it begins again`),
+      onUnused: () => this.#watches.delete(key),
+    };
+    const watch = this.#watches.get(key) ?? new ObjectWatch<never>(options);
     this.#watches.set(key, watch);
     watch.uses++;
-    return watch as SharedWatch<KubeObject> as SharedWatch<T>;
-  }
-}
-
-/** A watch that runs from the first look of any user to the last one's `close`. */
-export class SharedWatch<T extends KubeObject> {
-  uses = 0;
-  readonly #begin: () => ObjectWatch<T>;
-  readonly #unused: () => void;
-  #watch: ObjectWatch<T> | undefined;
-
-  constructor(begin: () => ObjectWatch<T>, unused: () => void) {
-    this.#begin = begin;
-    this.#unused = unused;
-  }
-
-  /** The watch when it has been listed. Rejects when it is forbidden, and the next look begins another one; or when the signal aborts. */
-  async look(signal: AbortSignal): Promise<ObjectWatch<T>> {
-    signal.throwIfAborted();
-    this.#watch ??= this.#begin();
-    try {
-      return await this.#watch.synced(signal);
-    } catch (error) {
-      if (!signal.aborted) this.end();
-      throw error;
-    }
-  }
-
-  close(): void {
-    if (--this.uses > 0) return;
-    this.#unused();
-    this.end();
-  }
-
-  end(): void {
-    this.#watch?.close();
-    this.#watch = undefined;
+    return watch as ObjectWatch<KubeObject> as ObjectWatch<T>;
   }
 }

@@ -1,9 +1,8 @@
 import { type ApiCall, ApiError, CloudConfigError } from "@nodeyard/driver";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import { statusFault } from "../src/client/errors.ts";
 import { Connection } from "../src/client/index.ts";
-import { mapError } from "../src/errors.ts";
+import { mapError, statusFault } from "../src/errors.ts";
 
 const answered = (status: number, message: string) => {
   const text = JSON.stringify({ kind: "Status", code: status, message });

@@ -30,7 +30,7 @@ test("a pod for which there is no room fails with the scheduler's last words", a
   const tag = { installation: "i", provider: "kube", pool: "ci", nodeId: "0000000001" };
   const remarks: string[] = [];
   const remark = (_: object, text: string) => void remarks.push(text);
-  const site = { cluster: { connection }, clock, config: { own: { roomMs: 300_000 } }, remark };
+  const site = { cluster: { connection }, clock, config: { own: { roomMs: 300_000 } }, remark } as never;
   const place = { tag, namespace: "ci", name: "a" };
   const ready = podReady(site, watch, place, new AbortController().signal);
   const failed = expect(ready).rejects.toMatchObject({
@@ -63,7 +63,12 @@ test("a pod whose room comes late is waited for, and then has its whole time to 
   } as unknown as ObjectWatch<Pod>;
   const connection = { get: async () => ({ items: [] }) } as unknown as Connection;
   const tag = { installation: "i", provider: "kube", pool: "ci", nodeId: "0000000001" };
-  const site = { cluster: { connection }, clock, config: { own: { roomMs: 300_000 } }, remark: () => {} };
+  const site = {
+    cluster: { connection },
+    clock,
+    config: { own: { roomMs: 300_000 } },
+    remark: () => {},
+  } as never;
   const ready = podReady(site, watch, { tag, namespace: "ci", name: "a" }, new AbortController().signal);
   await clock.advance(280_000);
   show({ ...pod, status: { phase: "Pending", conditions: [] } });

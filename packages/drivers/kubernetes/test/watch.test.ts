@@ -101,6 +101,7 @@ function server(
     path: "/api/things",
     onFailure: (error) => failures.push(error),
   });
+  void watch.look(signal);
   const emit = async (type: string, what: KubeObject) => {
     for (const tell of watches) tell({ type, object: what });
     await clock.advance(10);
@@ -115,7 +116,7 @@ describe("a watch", () => {
   test("of a collection without versions sees the end of an object of which only the name is told, and lists before each watch", async () => {
     const { clock, objects, watch, emit, calls, failures } = server([object("a", 5)], { versioned: false });
     await clock.advance(10);
-    await watch.synced(signal);
+    await watch.look(signal);
     expect(watch.get("a")).toBeDefined();
     const ended = watch.wait({ name: "a" }, (one) => (one === undefined ? true : undefined), signal);
     objects.delete("a");
@@ -156,7 +157,7 @@ describe("a deletion", () => {
     const site = { cluster: { connection } as Cluster, clock, installation: TAG.installation };
     const collection = {
       ...({ path: "/api/things", namespace: "", what: "namespace", isProject: false } as const),
-      watch: async (own: AbortSignal) => watch.synced(own),
+      watch: async (own: AbortSignal) => watch.look(own),
       nameOf: () => "never",
       make: async () => object("never", 1),
     };
@@ -222,7 +223,7 @@ describe("a claim", () => {
     const { clock, connection, objects, watch } = there;
     const collection = {
       ...({ path: "/api/things", namespace: "", what: "namespace", isProject: false } as const),
-      watch: async (own: AbortSignal) => watch.synced(own),
+      watch: async (own: AbortSignal) => watch.look(own),
       nameOf: () => FIRST,
       async make(_: unknown, name: string) {
         if (fails.includes(name)) throw new ApiError(name, { status: 403, text: "{}" });

@@ -15,7 +15,7 @@ import {
   wasRefused,
 } from "@nodeyard/driver";
 import { backoff, defined } from "@nodeyard/runtime";
-import { statusFault } from "./errors.ts";
+import { statusFault } from "../errors.ts";
 import type { Access, Route } from "./kubeconfig.ts";
 
 /** `observe` is called after each try of a call, whose operation is kind and method: `pods.GET`. */

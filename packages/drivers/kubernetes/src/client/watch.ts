@@ -8,10 +8,12 @@ interface WatchOptions extends Pick<DriverContext, "clock" | "random"> {
   readonly connection: Connection;
   /** Path of the collection, such as `/api/v1/pods`. */
   readonly path: string;
-  /** Label selector; null: all objects. The watch has only objects that match; one whose label is removed is reported as deleted. */
-  readonly selector?: string | null;
+  /** Selects objects. The watch has only those that match; one whose label is removed is reported as deleted. */
+  readonly query?: Readonly<Record<string, string>>;
   /** Called when the list or the watch failed. The watch retries by itself. */
   readonly onFailure: (error: unknown) => void;
+  /** Called when the last user has closed it. */
+  readonly onUnused?: () => void;
 }
 
 /** A line of a watch. The object of an ERROR is a Status; that of a BOOKMARK has only a version. */
@@ -34,12 +36,14 @@ const GONE = 410;
 /**
  * All objects of a collection, kept up to date by one list and one watch (https://kubernetes.io/docs/reference/using-api/api-concepts/,
  * "Efficient detection of changes"). A watch resumes at the version of the last event or bookmark; when the server no longer knows it,
- * everything is listed again. It begins when it is made, and retries until `close`; readers see the last known state during an outage.
+ * everything is listed again. It begins with the first `look`, and retries until the last of its `uses` is closed; readers see the last known
+ * state during an outage.
  *
  * A collection whose lists have no version (OpenShift's projects) cannot be resumed: it is listed before each watch, and a deletion that
  * names nothing but the object counts as one of the object that is known.
  */
 export class ObjectWatch<T extends KubeObject> {
+  uses = 0;
   readonly #options: WatchOptions;
   /** Latest known state by `keyOf`. Its version never decreases: events, lists and noted answers may arrive in any order. */
   readonly #objects = new Map<string, T>();
@@ -56,21 +60,33 @@ export class ObjectWatch<T extends KubeObject> {
   #isSynced = false;
   /** Error of the latest attempt; undefined after a list. */
   #error: unknown;
+  #isRunning = false;
 
   constructor(options: WatchOptions) {
     this.#options = options;
-    void this.#run();
+  }
+
+  /** To be called once by each user. */
+  close(): void {
+    if (--this.uses > 0) return;
+    this.#options.onUnused?.();
+    this.end();
   }
 
   /** Ends the watch. Waiting callers get an error. */
-  close(): void {
+  end(): void {
     const closed = new NoAnswer(`the watch of ${this.#options.path} is closed`);
     this.#closed.abort(closed);
     if (this.#news.listenerCount("error") > 0) this.#news.emit("error", closed);
   }
 
-  /** Resolves when everything has been listed once. Rejects when trying again would not help, or with the signal's reason. */
-  async synced(signal: AbortSignal): Promise<this> {
+  /**
+   * Resolves when everything has been listed once. Rejects when trying again would not help, until which the next look begins anew, or with
+   * the signal's reason.
+   */
+  async look(signal: AbortSignal): Promise<this> {
+    signal.throwIfAborted();
+    if (!this.#isRunning) void this.#run();
     while (!this.#isSynced) {
       if (isLasting(this.#error)) throw this.#error;
       await this.#told("synced", signal);
@@ -78,7 +94,7 @@ export class ObjectWatch<T extends KubeObject> {
     return this;
   }
 
-  /** The object as last seen; undefined when there is none, or before `synced`. */
+  /** The object as last seen; undefined when there is none, or before `look`. */
   get(name: string, namespace = ""): T | undefined {
     return this.#objects.get(`${namespace}/${name}`);
   }
@@ -128,10 +144,12 @@ export class ObjectWatch<T extends KubeObject> {
     }
   }
 
-  /** Lists when there is no version to resume at, then follows the watch, until it is closed. Never rejects. */
+  /** Lists when there is no version to resume at, then follows the watch, until it is closed or may not list at all. Never rejects. */
   async #run(): Promise<void> {
     const { clock, random, onFailure } = this.#options;
     const { signal } = this.#closed;
+    this.#isRunning = true;
+    this.#error = undefined;
     for (let failures = 0; !signal.aborted; ) {
       // By the clock, not by a timer of the watch: each watch ends sooner than that.
       const isListing = this.#version === undefined || !this.#resumes || clock.monotonic() >= this.#listAt;
@@ -149,7 +167,9 @@ export class ObjectWatch<T extends KubeObject> {
         }
         this.#error = error;
         onFailure(error);
+        this.#isRunning = this.#isSynced || !isLasting(error);
         this.#news.emit("synced");
+        if (!this.#isRunning) return;
         await sleep(clock, backoff(random, failures++, 100, SLOWEST_MS), signal).catch(() => {});
       }
     }
@@ -157,10 +177,10 @@ export class ObjectWatch<T extends KubeObject> {
 
   /** Lists the collection, adds what is new, and removes what the list does not have. It may be called at any time. */
   async list(signal: AbortSignal): Promise<void> {
-    const { connection, clock, random, path } = this.#options;
+    const { connection, clock, random, path, query } = this.#options;
     // What is known by now is older than the list, whatever its version: a server that was restored counts versions anew.
     const before = new Map(this.#objects);
-    const { items, version } = await listAll<T>(connection, path, signal, this.#selector);
+    const { items, version } = await listAll<T>(connection, path, signal, query);
     const listed = new Set(items.map(keyOf));
     for (const item of items) {
       const key = keyOf(item);
@@ -182,10 +202,10 @@ export class ObjectWatch<T extends KubeObject> {
 
   /** Follows one watch to its end. Rejects when the connection is lost or silent, and when the server no longer knows the version. */
   async #follow(signal: AbortSignal): Promise<void> {
-    const { connection, clock, path } = this.#options;
+    const { connection, clock, path, query: selected } = this.#options;
     const seconds = this.#resumes ? WATCH_S : QUIET_WATCH_S;
     const query = {
-      ...this.#selector,
+      ...selected,
       watch: "1",
       allowWatchBookmarks: "true",
       resourceVersion: this.#version!,
@@ -199,12 +219,10 @@ export class ObjectWatch<T extends KubeObject> {
 
   /** Applies one event. An ERROR ends the watch, and its version is asked for again or given up (`GONE`). */
   #take({ type, object }: WatchEvent): void {
-    if (type === "ERROR")
-      throw new ApiError(
-        `watch of ${this.#options.path}`,
-        { status: object.code ?? 500, text: "" },
-        { text: object.message },
-      );
+    if (type === "ERROR") {
+      const { code: status = 500, message: text = "" } = object;
+      throw new ApiError(`watch of ${this.#options.path}`, { status, text });
+    }
     const known = this.#objects.get(keyOf(object));
     if (this.#resumes) this.#version = object.metadata.resourceVersion;
     else if (type === "DELETED") return known && this.#delete(known);
@@ -222,11 +240,6 @@ export class ObjectWatch<T extends KubeObject> {
     this.#objects.delete(keyOf(last));
     this.#news.emit(keyOf(last), last);
   }
-
-  get #selector(): Readonly<Record<string, string>> {
-    const { selector } = this.#options;
-    return selector ? { labelSelector: selector } : {};
-  }
 }
 
 function keyOf({ metadata }: KubeObject): string {
@@ -238,7 +251,7 @@ function versionOf({ metadata }: KubeObject): number {
   return Number(metadata.resourceVersion);
 }
 
-/** A refusal, or a kubeconfig that cannot be used: callers that wait are told at once, while the watch goes on trying. */
+/** A refusal, or a kubeconfig that cannot be used. */
 function isLasting(error: unknown): boolean {
   if (error instanceof CloudConfigError) return true;
   return wasRefused(error, 400, 401, 403, 404);

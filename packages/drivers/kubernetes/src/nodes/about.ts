@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import {
   type CreateOrder,
   filledTemplates,
+  hashOf,
   jsonIn,
   type LabelConfig,
   type Log,
@@ -57,8 +57,7 @@ function factsOf({ metadata: { annotations = {} } }: KubeObject) {
  */
 export function labelsOf({ label, tag, request }: CreateOrder, log: Log): Readonly<Record<string, string>> {
   const { labels, dynamicLabels } = label.own as KubeLabelOwn;
-  const all: Record<string, string> = {};
-  for (const [key, value] of Object.entries(labels)) all[key] = String(value);
+  const all = Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, String(value)]));
   const omit = (key: string, problem: string) =>
     log.warn({ label: label.name, key }, `dynamic label ${key} is left out: it ${problem}`);
   for (const [key, text] of Object.entries(filledTemplates(dynamicLabels, request, omit)))
@@ -98,5 +97,5 @@ export function portOf(
  * for a node id. Two owners of one name with equal marks would only end a launch with an error, as the tags are compared.
  */
 export function markOf({ installation, provider }: Tag): string {
-  return `n${createHash("sha256").update(`${installation} ${provider}`).digest("hex").slice(0, 8)}`;
+  return `n${hashOf([installation, provider]).slice(0, 8)}`;
 }

@@ -1,5 +1,12 @@
-import { type Clock, DriverError, deadline, SharedValue, sleep, unlessRefused } from "@nodeyard/driver";
-import { defined } from "@nodeyard/runtime";
+import {
+  type Clock,
+  DriverError,
+  deadline,
+  defined,
+  polled,
+  SharedValue,
+  unlessRefused,
+} from "@nodeyard/driver";
 import type { SelfSubjectAccessReview } from "kubernetes-types/authorization/v1.d.ts";
 import type { Secret } from "kubernetes-types/core/v1.d.ts";
 import type { PolicyRule } from "kubernetes-types/rbac/v1.d.ts";
@@ -48,6 +55,8 @@ const RBAC = `/apis/${GROUP}/v1`;
 const SHARED = { namespace: "nodeyard-zuul", pod: "nodeyard-zuul-restricted" } as const;
 /** Milliseconds until a secret must have its token. Without the token controller it never gets one. */
 const SECRET_MS = 30_000;
+/** Between two looks whether it has. */
+const LOOK_MS = 100;
 const NO_TOKEN = `got no token within ${SECRET_MS / 1000} s; the cluster's token controller does not run, or set token-lifetime`;
 /** Looked up once: what changes later counts after the provider was opened again. */
 export const ONCE = { freshMs: Number.POSITIVE_INFINITY, staleMs: Number.POSITIVE_INFINITY };
@@ -81,11 +90,10 @@ export function jobAccess(connection: Connection, clock: Clock) {
     await make(secrets, { metadata, type: "kubernetes.io/service-account-token" }, signal);
     const late = () => new DriverError("transient", `secret ${user} in ${namespace} ${NO_TOKEN}`);
     using limit = deadline(clock, SECRET_MS, late, signal);
-    for (let pauseMs = 50; ; pauseMs = Math.min(1000, pauseMs * 2)) {
+    return polled(clock, LOOK_MS, limit.signal, async () => {
       const { data } = await connection.get<Secret>({ path: `${secrets}/${user}`, signal: limit.signal });
-      if (data?.token !== undefined) return Buffer.from(data.token, "base64").toString("utf8");
-      await sleep(clock, pauseMs, limit.signal);
-    }
+      return data?.token && Buffer.from(data.token, "base64").toString();
+    });
   }
 
   return {

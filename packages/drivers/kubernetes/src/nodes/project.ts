@@ -9,8 +9,7 @@ import {
 } from "@nodeyard/driver";
 import type { LimitRange, ResourceQuota } from "kubernetes-types/core/v1.d.ts";
 import { amountsOf, quotaAmounts } from "../amounts.ts";
-import { listAll, type Pod } from "../client/index.ts";
-import type { SharedWatch } from "../cluster.ts";
+import { listAll, type ObjectWatch, type Pod } from "../client/index.ts";
 import type { KubeLabelOwn } from "../config.ts";
 import type { Site } from "../site.ts";
 import { ONCE } from "./access.ts";
@@ -20,7 +19,7 @@ export class Project {
   readonly name: string;
   readonly path: string;
   /** The pods of this installation. */
-  readonly pods: SharedWatch<Pod>;
+  readonly pods: ObjectWatch<Pod>;
   /** Why it could not be read since the provider opened: that is its pool's fault, and the others serve. Null: it could. */
   closed: Error | null = null;
   /** Why jobs get the launcher's own credential; null: they get one of their own. */

@@ -11,22 +11,16 @@ interface PodPlace {
   readonly name: string;
 }
 
-/** The scheduler's words while a pod waits for room are remarked on its node. */
-type ReadySite = Pick<Site, "clock" | "remark"> & {
-  readonly cluster: { readonly connection: Connection };
-  readonly config: { readonly own: { readonly roomMs: number } };
-};
-
 /**
  * Resolves to the pod when the watch shows it ready. Rejects with a DriverError when it will not become ready:
  *
  * "capacity" when the scheduler refuses it for `roomMs`, with its last words; "configuration" when only a change of the label can help;
  * "transient" when another attempt may succeed; "not-found" when it was deleted; "timeout" when it has room and is not ready after POD_MS,
  * with its phase and its last two warnings. The caller's abort rejects with the signal's reason. The pod must be in the watch before the
- * call (`note`).
+ * call (`note`). The scheduler's words while a pod waits for room are remarked on its node.
  */
 export async function podReady(
-  { cluster: { connection }, clock, config, remark }: ReadySite,
+  { cluster: { connection }, clock, config, remark }: Pick<Site, "cluster" | "clock" | "config" | "remark">,
   watch: ObjectWatch<Pod>,
   place: PodPlace,
   signal: AbortSignal,
