@@ -1,6 +1,6 @@
 import { backoff, type DriverContext, messageOf, sleep } from "@nodeyard/driver";
 import { type Notice, takeNotice } from "./machines/interruptions.ts";
-import type { Parts } from "./machines/steps.ts";
+import type { Parts } from "./machines/launch.ts";
 
 /** Seconds that one ReceiveMessage call waits for messages (long polling), the API's maximum. */
 const WAIT_S = 20;

@@ -10,7 +10,7 @@ import {
 } from "@nodeyard/driver";
 import { metadataOf } from "../tags.ts";
 import { hasEnded, idsOf } from "./instances.ts";
-import type { Parts } from "./steps.ts";
+import type { Parts } from "./launch.ts";
 
 /** An event of EventBridge about an instance (Amazon EC2 User Guide, "Automate Amazon EC2 using EventBridge"). */
 export interface Notice {

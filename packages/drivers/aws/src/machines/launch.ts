@@ -1,19 +1,32 @@
-import type { CreateFleetError } from "@aws-sdk/client-ec2";
+import type { CreateFleetError, Host } from "@aws-sdk/client-ec2";
 import {
   type CreateOrder,
   DriverError,
   type LabelConfig,
+  type Log,
   labelTags,
   type MakeCall,
+  type NodeMachines,
   noImage,
   wasRefused,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
-import type { AwsLabelOwn, AwsPoolOwn } from "../config.ts";
+import type { AwsLabelOwn, AwsPoolOwn, AwsProviderConfig } from "../config.ts";
 import { kindOf } from "../errors.ts";
 import { fleetBody, type Resolved, runBody } from "./bodies.ts";
-import type { Parts } from "./steps.ts";
-import { templateOf } from "./templates.ts";
+import type { Instances } from "./instances.ts";
+import { type Templates, templateOf } from "./templates.ts";
+
+/** What a provider's machines are made and found with. All state is in AWS. */
+export interface Parts {
+  readonly config: AwsProviderConfig;
+  /** Shared with other providers of the credential; the rest is this provider's own. */
+  readonly account: AwsAccount;
+  readonly log: Log;
+  readonly instances: Instances;
+  readonly hosts: NodeMachines<Host>;
+  readonly templates: Templates;
+}
 
 /**
  * Runs one instance, directly or by a fleet. EC2's client token makes a repeated call return the same instance. Rejects with "configuration"

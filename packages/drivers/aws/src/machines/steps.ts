@@ -1,37 +1,22 @@
-import type { Host, Instance } from "@aws-sdk/client-ec2";
+import type { Instance } from "@aws-sdk/client-ec2";
 import {
   CALL_MS,
   type CreateOrder,
   type ExternalId,
   GONE_MS,
   type LabelConfig,
-  type Log,
   labelTags,
   type Machine,
   type MachineWork,
-  type NodeMachines,
   type Tag,
 } from "@nodeyard/driver";
-import type { AwsAccount } from "../account.ts";
-import type { AwsLabelOwn, AwsProviderConfig } from "../config.ts";
+import type { AwsLabelOwn } from "../config.ts";
 import { labelAmounts, listedAmounts } from "../quota/amounts.ts";
 import { machineType } from "./bodies.ts";
 import { allocation } from "./hosts.ts";
-import { type Instances, idsOf } from "./instances.ts";
+import { idsOf } from "./instances.ts";
 import { interruptionOf } from "./interruptions.ts";
-import { launchCall } from "./launch.ts";
-import type { Templates } from "./templates.ts";
-
-/** What a provider's machines are made and found with. All state is in AWS. */
-export interface Parts {
-  readonly config: AwsProviderConfig;
-  /** Shared with other providers of the credential; the rest is this provider's own. */
-  readonly account: AwsAccount;
-  readonly log: Log;
-  readonly instances: Instances;
-  readonly hosts: NodeMachines<Host>;
-  readonly templates: Templates;
-}
+import { launchCall, type Parts } from "./launch.ts";
 
 /**
  * Beside the kit's steps a launch has host and host-wait (dedicated hosts only), and a removal tell (for a machine that EC2 has taken back)
