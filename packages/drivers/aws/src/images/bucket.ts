@@ -9,8 +9,8 @@ import {
   partedFiles,
   present,
   type UploadOrder,
+  wasRefused,
 } from "@nodeyard/driver";
-import { codeOf } from "../client/index.ts";
 import { metadataOf } from "../tags.ts";
 import type { ImageParts } from "./upload.ts";
 
@@ -55,7 +55,7 @@ export function filesOf({ aws, openFile, owner, settings: { bucket: Bucket } }: 
         return new Map(pages.flatMap(({ Parts = [] }) => Parts.map((part) => [part.PartNumber!, part])));
       } catch (error) {
         // Policies of older versions lack the right, and all parts can be sent again.
-        if (codeOf(error) !== "AccessDenied") throw error;
+        if (!wasRefused(error, "AccessDenied")) throw error;
         return new Map();
       }
     },

@@ -1,5 +1,4 @@
-import { CALL_MS, type ImageStore, imageSteps, sameImage } from "@nodeyard/driver";
-import { unless } from "../client/index.ts";
+import { CALL_MS, type ImageStore, imageSteps, sameImage, unlessRefused } from "@nodeyard/driver";
 import { filesOf, keyOf } from "./bucket.ts";
 import { startSnapshot, writeSnapshot } from "./ebs-direct.ts";
 import { importFile } from "./import.ts";
@@ -61,7 +60,7 @@ export function awsImages(parts: ImageParts) {
         yield made;
       },
       // Two AMIs of one snapshot can exist when the answer to a registration was lost.
-      delete: (id, signal) => remove(id, signal).catch(unless(/^InvalidSnapshot\.InUse$/)),
+      delete: (id, signal) => unlessRefused(remove(id, signal), "InvalidSnapshot.InUse"),
     });
   }
 
