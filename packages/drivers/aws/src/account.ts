@@ -7,16 +7,11 @@ import {
   type ListWatchOptions,
   messageOf,
   type Place,
-  wasRefused,
 } from "@nodeyard/driver";
 import { Aws, type AwsOptions } from "./client/index.ts";
 import { type Lookups, lookupsOf } from "./lookups.ts";
 import { batched, type Refused } from "./machines/batch.ts";
 
-/** Most ids in one TerminateInstances or ReleaseHosts call. Each call costs a turn at the rate limit, so deletions share calls. */
-const MOST_IDS = 50;
-/** Ids of deletions that come within these milliseconds share a call. */
-const GATHER_MS = 200;
 /** Instances per page, the API's maximum. */
 const PAGE = 1_000;
 /** Milliseconds after which a new instance must be listed (EC2 API Reference, "Eventual consistency"). */
@@ -56,10 +51,8 @@ export class AwsAccount implements Account {
       list: async (signal) => {
         const request = { MaxResults: PAGE };
         const all = await aws.list("ec2.describeInstances", "Reservations", request, signal);
-        const listed = all.flatMap(({ Instances = [] }) => Instances);
-        const interfaces = listed.flatMap(({ NetworkInterfaces = [] }) => NetworkInterfaces);
-        this.#owner = interfaces.find(({ OwnerId }) => OwnerId !== undefined)?.OwnerId ?? this.#owner;
-        return listed;
+        this.#owner = all[0]?.OwnerId ?? this.#owner;
+        return all.flatMap(({ Instances = [] }) => Instances);
       },
       idOf: ({ InstanceId = "" }) => InstanceId,
       // EC2 still lists a terminated instance for about an hour.
@@ -71,22 +64,14 @@ export class AwsAccount implements Account {
       isGone: ({ State = "" }) => State.startsWith("released"),
     });
     this.lookups = lookupsOf(aws, clock);
-    const batch = { clock, most: MOST_IDS, gatherMs: GATHER_MS };
     const { signal } = this.#closed;
-    this.terminate = batched({
-      ...batch,
-      // One unknown id makes EC2 refuse the whole call, and terminate none.
-      isOfOne: (error) => wasRefused(error, /^InvalidInstanceID/),
-      async send(ids) {
-        await aws.call("ec2.terminateInstances", { InstanceIds: [...ids] }, signal);
-        return new Map();
-      },
-    });
-    this.release = batched({
-      ...batch,
-      isOfOne: (error) => wasRefused(error, /^InvalidHostI/),
-      send: (ids) => releaseHosts(aws, ids, signal),
-    });
+    const terminate = async (ids: readonly string[]) => {
+      await aws.call("ec2.terminateInstances", { InstanceIds: [...ids] }, signal);
+      return new Map();
+    };
+    // One unknown id makes EC2 refuse the whole call, and terminate none.
+    this.terminate = batched(clock, terminate, /^InvalidInstanceID/);
+    this.release = batched(clock, (ids) => releaseHosts(aws, ids, signal), /^InvalidHostI/);
   }
 
   /** Where the machines are. The account is known once a machine of it or the credentials have named it. */
