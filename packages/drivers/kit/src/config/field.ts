@@ -154,24 +154,13 @@ export function valueNotes({ like, keys, all, instead }: About, value: unknown, 
   if (value === null || value === undefined) return [];
   const isList = Array.isArray(value);
   const parts = isList || isMapping(value) ? Object.entries(value) : undefined;
-  const judge = (grammar: Grammar | undefined, one: unknown, at: Path, named: string): readonly Note[] =>
-    grammar === undefined || one === null || grammar.holds(one)
-      ? []
-      : instead === undefined
-        ? [
-            {
-              source: "value",
-              path: at,
-              message: `${named} ${shownValue(grammar, one)}; write ${grammar.write}`,
-            },
-          ]
-        : [
-            {
-              source: "effect",
-              path: at,
-              message: `is ${shownValue(grammar, one)}, which ${instead}; write ${grammar.write}`,
-            },
-          ];
+  const judge = (grammar: Grammar | undefined, one: unknown, at: Path, named: string): readonly Note[] => {
+    if (grammar === undefined || one === null || grammar.holds(one)) return [];
+    const what = shownValue(grammar, one);
+    const said = instead === undefined ? `${named} ${what}` : `is ${what}, which ${instead}`;
+    const source = instead === undefined ? "value" : "effect";
+    return [{ source, path: at, message: `${said}; write ${grammar.write}` }];
+  };
   if (parts === undefined) return judge(like, value, path, "is");
   return [
     ...judge(all, value, path, "is"),

@@ -122,13 +122,13 @@ export const imageKeys = ({
 
 /** Keys of a label whose machines boot one image. */
 export const labelImageKeys = ({ oneNeeded, uploads }: ImageTables<unknown, unknown>) => {
-  const [mark, other] =
-    oneNeeded === undefined
-      ? ["wins over", "this or"]
-      : ["exactly one of this and", "exactly one of this and"];
+  const one = oneNeeded !== undefined && "exactly one of this and";
   return {
-    diskimage: noted(text(`A \`diskimages\` entry of this provider; ${mark} \`cloud-image\`.`), uploads),
-    "cloud-image": text(`A \`cloud-images\` entry of this provider; ${other} \`diskimage\`.`),
+    diskimage: noted(
+      text(`A \`diskimages\` entry of this provider; ${one || "wins over"} \`cloud-image\`.`),
+      uploads,
+    ),
+    "cloud-image": text(`A \`cloud-images\` entry of this provider; ${one || "this or"} \`diskimage\`.`),
   };
 };
 
