@@ -1,18 +1,23 @@
 import { createHash } from "node:crypto";
 import {
   type ApiCall,
-  ApiError,
+  type Around,
   allPages,
+  answeredJson,
+  assertStill,
+  type BearerToken,
+  bearerRequest,
   CallRates,
   type Clock,
-  CloudConfigError,
-  callText,
   DriverError,
+  defined,
+  grantedToken,
   type HttpAnswer,
   type HttpCalls,
   type HttpRequest,
   jsonIn,
   OddAnswer,
+  orderFault,
   type Random,
   retryAfter,
   Session,
@@ -22,8 +27,8 @@ import {
   type Wire,
   wasRefused,
 } from "@nodeyard/driver";
-import { failed, faultIn, jsonOf, MISSING } from "./errors.ts";
-import { type Around, type Identity, identityOf, tokenRequest } from "./identity.ts";
+import { failed, faultIn, MISSING, mapError } from "./errors.ts";
+import { type Identity, identityOf, tokenRequest } from "./identity.ts";
 import { keyOf } from "./resources.ts";
 
 /** Versions of the API by service and type of resource, in lower case, as ids come in any. */
@@ -37,12 +42,6 @@ const VERSIONS: Readonly<Record<string, string>> = {
 const POLL_MS = 2_000;
 /** With so few calls left before Azure refuses them, they slow down. */
 const FEW = 2;
-
-interface Token {
-  readonly text: string;
-  /** Wall time of its end, milliseconds. */
-  readonly end: number;
-}
 
 /** What the connection to a subscription is made of. */
 export interface ArmOptions {
@@ -63,23 +62,24 @@ type Extra = Partial<{ body: object; query: Query; headers: Query; first: boolea
  * The resource manager of one subscription. Paths are ids, or begin below the subscription ("/resourceGroups/..."). The limiter is that of
  * changes, which Azure counts apart from reads.
  */
-export class Arm extends Session<Token> {
+export class Arm extends Session<BearerToken> {
   readonly #rates: CallRates;
   readonly #options: ArmOptions;
-  readonly #readCalls: HttpCalls<Token>;
-  readonly #pageCalls: HttpCalls<Token>;
+  readonly #readCalls: HttpCalls<BearerToken>;
+  readonly #pageCalls: HttpCalls<BearerToken>;
 
   constructor(options: ArmOptions) {
-    const { clock, random, wire } = options;
+    const { clock, random, wire, around, authPath, identity, observe } = options;
     const rates = new CallRates(clock);
     super({
-      ...{ clock, random, fault: faultIn, by: "Azure's login" },
-      send: (request) => wire.send(request),
-      signIn: (ask) => logIn(options, ask),
+      ...{ clock, random, fault: faultIn, by: "Azure's login", limiter: rates.writes },
+      ...{ ...wire, ...defined({ observe }) },
+      async signIn(ask) {
+        const now = identityOf(authPath, around);
+        for (const key of ["subscription", "resourceManager"] as const) assertStill(identity[key], now[key]);
+        return grantedToken(ask, tokenRequest(now, around), faultIn, clock.now());
+      },
       endOf: ({ end }) => end,
-      secretsOf: ({ text }) => [text],
-      close: () => wire.close(),
-      limiter: rates.writes,
     });
     this.#options = options;
     this.#rates = rates;
@@ -94,8 +94,8 @@ export class Arm extends Session<Token> {
 
   /** One resource, or an answer of another form; undefined: there is none. */
   async get<T>(path: string, signal: AbortSignal, query: Query = {}): Promise<T | undefined> {
-    const answer = await unlessRefused(this.#call("GET", path, signal, { query }), ...MISSING);
-    return answer && jsonOf<T>(answer);
+    const call = this.#call("GET", path, signal, { query }, answeredJson<T & object>);
+    return unlessRefused(call, ...MISSING);
   }
 
   /** All pages of a list. */
@@ -103,8 +103,8 @@ export class Arm extends Session<Token> {
     const pages = await allPages(
       `GET ${path}`,
       async (next = path) => {
-        const answer = await this.#call("GET", next, signal, { query, first: true });
-        const page = jsonOf<{ value?: readonly T[]; nextLink?: string }>(answer);
+        type Page = { readonly value?: readonly T[]; readonly nextLink?: string };
+        const page = await this.#call("GET", next, signal, { query, first: true }, answeredJson<Page>);
         // An empty list in place of an answer that is none would look like a group without machines.
         if (!Array.isArray(page.value)) throw new OddAnswer(`GET ${path} was answered without a list`);
         return page;
@@ -118,10 +118,8 @@ export class Arm extends Session<Token> {
   async make(path: string, body: object, signal: AbortSignal): Promise<void> {
     try {
       await this.#call("PUT", path, signal, { body, headers: { "if-none-match": "*" } });
-    } catch (cause) {
-      // What is missing is an image or another thing that the body names.
-      if (wasRefused(cause, ...MISSING)) throw new DriverError("configuration", cause.message, { cause });
-      if (!wasRefused(cause, 412)) throw cause;
+    } catch (error) {
+      if (!wasRefused(error, 412)) throw orderFault(error, mapError);
     }
   }
 
@@ -148,8 +146,7 @@ export class Arm extends Session<Token> {
       "content-md5": createHash("md5").update(bytes).digest("base64"),
     };
     const request = () => ({ method: "PUT" as const, url: `${url}&comp=page`, headers, body: bytes });
-    const { observe } = this.#options;
-    await this.#pageCalls.call({ operation: "blob.PUT.pages", request, signal, observe }, () => {});
+    await this.#pageCalls.call({ operation: "blob.PUT.pages", request, signal }, () => {});
   }
 
   /** A request whose operation is followed to its end. Resolves to what it returns; undefined when that is nothing. */
@@ -174,56 +171,22 @@ export class Arm extends Session<Token> {
     return undefined;
   }
 
-  async #call(
+  #call<R = HttpAnswer>(
     method: HttpRequest["method"],
     path: string,
     signal: AbortSignal,
     { body, query = {}, headers, first = false }: Extra = {},
-  ): Promise<HttpAnswer> {
-    signal.throwIfAborted();
-    const request = ({ text }: Token): Unsent => ({
-      method,
-      url: urlOf(path, query, this.#options.identity),
-      headers: {
-        authorization: `Bearer ${text}`,
-        accept: "application/json",
-        ...(body !== undefined && { "content-type": "application/json" }),
-        ...headers,
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    const { observe } = this.#options;
+    read: (answer: HttpAnswer, request: Unsent) => R = (answer) => answer as R,
+  ): Promise<R> {
+    const request = ({ text }: BearerToken) =>
+      bearerRequest(method, urlOf(path, query, this.#options.identity), text, { body, headers });
     const [calls, limiter] =
       method === "GET" ? [this.#readCalls, this.#rates.reads] : [this.calls, this.limiter];
-    const call = { operation: operationOf(method, path), request, signal, first, observe };
-    return calls.call(call, (answer) => {
+    return calls.call({ operation: operationOf(method, path), request, signal, first }, (answer, sent) => {
       if (isNearlyUsedUp(answer)) limiter.refused(0);
-      return answer;
+      return read(answer, sent);
     });
   }
-}
-
-async function logIn(
-  { clock, around, authPath, identity: opened }: ArmOptions,
-  ask: (request: Unsent) => Promise<HttpAnswer>,
-): Promise<Token> {
-  const identity = identityOf(authPath, around);
-  // Its lists would lack the machines that are there, as if somebody had deleted them.
-  for (const key of ["subscription", "resourceManager"] as const)
-    if (keyOf(identity[key]) !== keyOf(opened[key]))
-      throw new CloudConfigError(
-        `the credentials are for ${identity[key]} now, and the provider for ${opened[key]}; give it another name, or change them back`,
-      );
-  const request = tokenRequest(identity, around);
-  const answer = await ask(request);
-  if (answer.status >= 500 || answer.status === 429)
-    throw new ApiError(callText(request), answer, faultIn(answer));
-  const { access_token: text, expires_in, expires_on } = jsonIn(answer.text);
-  if (answer.status !== 200 || typeof text !== "string")
-    throw new CloudConfigError(`no token: ${faultIn(answer).text ?? answer.status}; check the credentials`);
-  const seconds = Number(expires_in);
-  const end = seconds > 0 ? clock.now() + seconds * 1_000 : Number(expires_on) * 1_000;
-  return { text, end };
 }
 
 /** Links come from Azure, too, and the token goes where they point. */

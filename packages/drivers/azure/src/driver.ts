@@ -1,8 +1,8 @@
-import { cloudDriver, type Driver, type Wire } from "@nodeyard/driver";
+import { type Around, cloudDriver, type Driver, type Wire } from "@nodeyard/driver";
 import { type AddressedVm, AzureAccount } from "./account.ts";
 import { type AzureProviderConfig, azureConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
-import { type Around, identityOf } from "./identity.ts";
+import { identityOf } from "./identity.ts";
 import { azureCloud, type ProviderHost } from "./provider.ts";
 
 /** Dependencies of the driver on its host. Tests pass their own. */

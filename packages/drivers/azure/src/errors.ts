@@ -2,10 +2,9 @@ import {
   ApiError,
   errorMap,
   type FaultRow,
+  failureBy,
   type HttpAnswer,
   jsonIn,
-  judged,
-  OddAnswer,
   type SaidFault,
 } from "@nodeyard/driver";
 
@@ -61,15 +60,16 @@ const ERRORS: readonly FaultRow[] = [
     ],
   },
   { kind: "not-found", statuses: [404], codes: [/./] },
-  // Of an operation that was accepted, of what answers in Azure's place, and of a machine that was made.
-  { kind: "transient", statuses: [0, 404, 412, 423] },
+  // Of what answers in Azure's place.
+  { kind: "transient", statuses: [404, 412, 423] },
 ];
 
 /** Makes DriverErrors of all errors of the driver's code; no other place does so. */
 export const mapError = errorMap(ERRORS);
 
-/** The kind of a fault that no request was answered with. */
-export const kindOf = (code: string, text: string) => judged(ERRORS, { codes: [code], status: 0, text }).kind;
+/** The error of a machine that was made and then failed. */
+export const failureOf = (what: string, reason: { readonly code: string; readonly message?: string }) =>
+  failureBy(ERRORS, what, reason);
 
 /** `{"error": {"code", "message", "details"}}` of the resource manager; login and blobs have forms of their own. */
 export function faultIn({ text, headers }: Pick<HttpAnswer, "text" | "headers">): SaidFault {
@@ -95,12 +95,3 @@ function said(error: unknown): SaidFault {
 
 /** Codes for a resource that is missing. The status alone is also that of a missing group or subscription, and of a proxy. */
 export const MISSING = ["ResourceNotFound", "NotFound"] as const;
-
-/** The body of a success. */
-export function jsonOf<T>(answer: HttpAnswer): T {
-  try {
-    return JSON.parse(answer.text) as T;
-  } catch (error) {
-    throw new OddAnswer(`Azure answered ${answer.status} with something that is no JSON`, { cause: error });
-  }
-}

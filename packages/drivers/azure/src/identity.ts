@@ -1,10 +1,13 @@
-import { CloudConfigError, keepSecret, neededText, type ReadFile } from "@nodeyard/driver";
-
-/** Where credentials are read. */
-export interface Around {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly read: ReadFile;
-}
+import {
+  type Around,
+  CloudConfigError,
+  keepSecret,
+  METADATA,
+  neededText,
+  secretText,
+  tokenForm,
+  type Unsent,
+} from "@nodeyard/driver";
 
 /** Who calls which subscription, where. Everything comes from the file, else from the environment. */
 export interface Identity {
@@ -18,9 +21,6 @@ export interface Identity {
   readonly secret: string | null;
   readonly tokenFile: string | null;
 }
-
-/** Of the metadata service, which is on a machine's own link. */
-const METADATA = "http://169.254.169.254";
 
 /** The national clouds, by the host at which their users log in. */
 const CLOUDS: Readonly<Record<string, string>> = {
@@ -71,44 +71,31 @@ export function identityOf(path: string | null, { env, read }: Around): Identity
 export function tokenRequest(
   { authority, resourceManager, tenant, client, secret, tokenFile }: Identity,
   { env, read }: Around,
-) {
+): Unsent {
   if (secret === null && tokenFile === null) return managedRequest(resourceManager, client, env);
-  const form = new URLSearchParams({
-    grant_type: "client_credentials",
-    client_id: client!,
-    scope: `${resourceManager}/.default`,
+  return tokenForm(`${authority}/${tenant}/oauth2/v2.0/token`, {
+    ...{ grant_type: "client_credentials", scope: `${resourceManager}/.default` },
+    ...{ client_id: client, client_secret: secret },
+    ...(secret === null && {
+      client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+      client_assertion: secretText(tokenFile!, read),
+    }),
   });
-  if (secret !== null) form.set("client_secret", secret);
-  else {
-    const assertion = neededText(tokenFile!, read).trim();
-    keepSecret(assertion);
-    form.set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
-    form.set("client_assertion", assertion);
-  }
-  return {
-    method: "POST" as const,
-    url: `${authority}/${tenant}/oauth2/v2.0/token`,
-    headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
-    body: form.toString(),
-  };
 }
 
 /** App Service and its kin name an endpoint and a header; on other machines it is the metadata service. */
-function managedRequest(resource: string, client: string | null, env: Around["env"]) {
+function managedRequest(resource: string, client: string | null, env: Around["env"]): Unsent {
   const { IDENTITY_ENDPOINT: endpoint, IDENTITY_HEADER: header } = env;
   const words = { resource, ...(client !== null && { client_id: client }) };
   if (endpoint !== undefined && header !== undefined) {
-    const query = new URLSearchParams({ "api-version": "2019-08-01", ...words });
     keepSecret(header);
-    return { method: "GET" as const, url: `${endpoint}?${query}`, headers: { "x-identity-header": header } };
+    const query = new URLSearchParams({ "api-version": "2019-08-01", ...words });
+    return { method: "GET", url: `${endpoint}?${query}`, headers: { "x-identity-header": header } };
   }
   const query = new URLSearchParams({ "api-version": "2018-02-01", ...words });
-  const host = env.AZURE_POD_IDENTITY_AUTHORITY_HOST ?? METADATA;
-  return {
-    method: "GET" as const,
-    url: `${host.replace(/\/+$/, "")}/metadata/identity/oauth2/token?${query}`,
-    headers: { metadata: "true" },
-  };
+  const host = (env.AZURE_POD_IDENTITY_AUTHORITY_HOST ?? METADATA).replace(/\/+$/, "");
+  const url = `${host}/metadata/identity/oauth2/token?${query}`;
+  return { method: "GET", url, headers: { metadata: "true" } };
 }
 
 /** Whether this host itself gives out tokens there. Proxies do not reach that, and would read the header that guards it. */
@@ -118,12 +105,12 @@ export function isOfHost(url: string, env: Around["env"]): boolean {
 }
 
 function parsed(path: string, read: Around["read"]): Readonly<Record<string, unknown>> {
-  const text = neededText(path, read);
   try {
     // Azure's tools write the file with a mark of its byte order.
-    const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));
+    const value: unknown = JSON.parse(neededText(path, read).replace(/^\uFEFF/, ""));
     if (typeof value === "object" && value !== null) return value as Readonly<Record<string, unknown>>;
-  } catch {
+  } catch (error) {
+    if (error instanceof CloudConfigError) throw error;
     // The parser's error quotes the file, which has a secret.
   }
   throw new CloudConfigError(`${path} is no JSON of credentials`);

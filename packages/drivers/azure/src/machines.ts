@@ -11,11 +11,11 @@ import {
   NodeMachines,
   noImage,
 } from "@nodeyard/driver";
-import type { Clock } from "@nodeyard/runtime";
+import { type Clock, defined } from "@nodeyard/runtime";
 import { type AddressedVm, type AzureAccount, isUp } from "./account.ts";
 import { vmBody } from "./body.ts";
 import type { AzureLabelOwn, AzureProviderConfig } from "./config.ts";
-import { kindOf } from "./errors.ts";
+import { failureOf } from "./errors.ts";
 import { type AzureResource, keyOf } from "./resources.ts";
 import { amountsOf } from "./sizes.ts";
 
@@ -54,8 +54,10 @@ function machinesOf({ account, clock, closed }: Parts): NodeMachines<AddressedVm
       const failed = /^ProvisioningState\/failed\/(\w+)/i;
       const status = seen?.properties.instanceView?.statuses?.find(({ code = "" }) => failed.test(code));
       const [, code = ""] = failed.exec(status?.code ?? "") ?? [];
-      const why = status?.message ?? "no reason is given";
-      return new DriverError(kindOf(code, why), `${place}: machine ${name} failed: ${why} (${code})`);
+      return failureOf(`${place}: machine ${name} failed`, {
+        code,
+        ...defined({ message: status?.message }),
+      });
     },
     delete: (name, signal) => arm.delete(account.path("virtualMachines", name), signal),
     isLeaving: ({ properties }) => properties.provisioningState === "Deleting",
@@ -102,23 +104,29 @@ async function resolved(
       "unsupported",
       `${config.own.location} has no machines of size ${own.size} in zone ${az} for this subscription`,
     );
-  const { source } = own;
-  const uploaded = nameIn(imageExternalId);
-  const id =
-    uploaded !== undefined
-      ? account.root + account.path("images", uploaded)
-      : source !== null && "filter" in source
-        ? await account.imageOf(source.filter, signal)
-        : undefined;
-  if (id === undefined && source === null) throw noImage(label);
-  if (id === undefined && source !== null && "filter" in source)
-    throw new DriverError("configuration", `label ${label.name} has no image here: none fits image-filter`);
   return {
     location: config.own.location,
     subnet: subnetId(account, config),
-    imageReference: id === undefined ? source! : { id },
+    imageReference: await imageOf(account, label as LabelConfig<AzureLabelOwn>, imageExternalId, signal),
     password: own.generatePassword ? password() : null,
   };
+}
+
+/** `imageReference` of a label: the upload, else what its configuration names. */
+async function imageOf(
+  account: AzureAccount,
+  label: LabelConfig<AzureLabelOwn>,
+  upload: ExternalId | null,
+  signal: AbortSignal,
+): Promise<object> {
+  const { source } = label.own;
+  const uploaded = nameIn(upload);
+  if (uploaded !== undefined) return { id: account.root + account.path("images", uploaded) };
+  if (source === null) throw noImage(label);
+  if (!("filter" in source)) return source;
+  const id = await account.imageOf(source.filter, signal);
+  if (id !== undefined) return { id };
+  throw new DriverError("configuration", `label ${label.name} has no image here: none fits image-filter`);
 }
 
 /** Throws when none is configured. */

@@ -2,6 +2,7 @@ import {
   type Cloud,
   type DriverContext,
   type LabelConfig,
+  marketType,
   memoryEvidence,
   type OpenFile,
   type PoolConfig,
@@ -57,7 +58,7 @@ export function azureCloud(
       amountsOf(await sizes.of(own.size, signal), own.spot),
     offers: {
       images: imageStore(account, config, host.openFile),
-      types: { of: (label) => typeOf(label as LabelConfig<AzureLabelOwn>) },
+      types: { of: ({ own }: LabelConfig<AzureLabelOwn>) => marketType(own.size, own.spot) },
       pace: { now: () => arm.limiter },
       zones: { list: async (pool, signal) => zonesOf(pool, await sizes.all(signal)) },
     },
@@ -67,11 +68,6 @@ export function azureCloud(
       await Promise.all([subnet, sizes.all(signal), watch.all(signal, false)]);
     },
   };
-}
-
-/** Machines of one size and market fail together. */
-function typeOf({ own }: LabelConfig<AzureLabelOwn>): string {
-  return `${own.size}${own.spot ? ", spot" : ""}`;
 }
 
 /** The zones in which some size of a pool is sold; none where the location has none. */

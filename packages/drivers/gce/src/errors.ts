@@ -1,11 +1,11 @@
 import {
-  ApiError,
   DriverError,
   errorMap,
   type FaultRow,
+  failureBy,
   type HttpAnswer,
   jsonIn,
-  judged,
+  orderFault,
   type SaidFault,
   wasRefused,
 } from "@nodeyard/driver";
@@ -55,6 +55,9 @@ const ERRORS: readonly FaultRow[] = [
 /** Makes DriverErrors of all errors of the driver's code; no other place does so. */
 export const mapError = errorMap(ERRORS);
 
+/** The error of a call that makes something. */
+export const ofOrder = (error: unknown) => orderFault(error, mapError);
+
 /** The words of an answer (`error.errors[].reason`, and `reason` of its details in newer parts of the API), which operators see as well. */
 export function faultOf({ text }: HttpAnswer): SaidFault {
   const { error }: { error?: { message?: unknown; errors?: unknown; details?: unknown } } = jsonIn(text);
@@ -66,7 +69,7 @@ export function faultOf({ text }: HttpAnswer): SaidFault {
 
 /** Whether Google did nothing, as there were too many calls. */
 export function isRate(error: unknown): boolean {
-  return wasRefused(error, 429) || (error instanceof ApiError && error.codes.some((code) => RATE.test(code)));
+  return wasRefused(error, 429, RATE);
 }
 
 /**
@@ -97,9 +100,9 @@ export function operationError(
   { code, message, errorDetails = [] }: OperationFault,
   place: string,
 ): DriverError {
-  const { kind } = judged(ERRORS, { codes: [code], status: undefined, text: message });
   const zones = errorDetails.flatMap(({ errorInfo }) => errorInfo?.metadatas?.zonesAvailable || []);
   const room = zones.length === 0 ? "" : `; zones with room: ${zones.join(", ")}`;
+  const { kind, message: text } = failureBy(ERRORS, place, { code, message });
   // The operation began, so it is no credential that lacks a right.
-  return new DriverError(kind === "access" ? "configuration" : kind, `${place}: ${message} (${code})${room}`);
+  return new DriverError(kind === "access" ? "configuration" : kind, `${text}${room}`);
 }

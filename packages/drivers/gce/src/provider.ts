@@ -4,6 +4,7 @@ import {
   type DriverContext,
   DriverError,
   type LabelConfig,
+  marketType,
   type OpenFile,
   type OwnList,
   type Resources,
@@ -78,7 +79,7 @@ export function gceCloud(
       return shown?.contents ?? null;
     },
     offers: {
-      types: { of: (label) => typeName((label as LabelConfig<GceLabelOwn>).own) },
+      types: { of: ({ own }: LabelConfig<GceLabelOwn>) => marketType(own.instanceType, own.spot) },
       pace: { now: () => google.limiter },
       ...(images.store && { images: images.store }),
       zones: {
@@ -91,11 +92,6 @@ export function gceCloud(
       for (const one of [types, zones, quota]) one.close();
     },
   };
-}
-
-/** Labels of one type and market fail together. */
-function typeName({ instanceType, spot }: GceLabelOwn): string {
-  return spot ? `${instanceType}, spot` : instanceType;
 }
 
 /** Whether a zone, by name or address, is in the region. */

@@ -2,12 +2,13 @@ import {
   type ApiCall,
   ApiError,
   allPages,
+  answeredJson,
   type Clock,
   callText,
   DriverError,
+  defined,
   type FailedTry,
   type HttpAnswer,
-  type HttpCall,
   OddAnswer,
   pageText,
   type Random,
@@ -81,14 +82,13 @@ export class Google extends Session<Token> {
   readonly #options: GoogleOptions;
 
   constructor(options: GoogleOptions) {
-    const { clock, random, wire, logIn } = options;
+    const { clock, random, wire, logIn, observe } = options;
     super({
       ...{ clock, random, by: "Google Cloud", signIn: logIn, endOf: ({ end }) => end },
-      send: (request) => wire.send(request),
-      close: () => wire.close(),
+      ...{ ...wire, ...defined({ observe }) },
       again: (limiter) => {
-        const again = safely(clock, random, limiter);
-        return (failed) => again(repeatable(failed, clock.now(), random));
+        const again = safely(clock, random, limiter, () => true);
+        return (failed) => again(untilMinute(failed, clock.now(), random));
       },
     });
     this.#options = options;
@@ -99,48 +99,38 @@ export class Google extends Session<Token> {
   }
 
   /** Calls Compute Engine, by a path beneath the project. */
-  async compute<T>(call: GoogleCall, signal: AbortSignal): Promise<T> {
+  compute<T>(call: GoogleCall, signal: AbortSignal): Promise<T> {
     const path = `/compute/v1/projects/${this.project}${call.path}`;
-    const answer = await this.send("https://compute.googleapis.com", { ...call, path }, signal);
-    return answer as T;
+    return this.send<T>("https://compute.googleapis.com", { ...call, path }, signal);
   }
 
   /** Calls Cloud Storage. Undefined: the answer has no body. */
   storage<T>(call: GoogleCall, signal: AbortSignal): Promise<T> {
-    return this.send("https://storage.googleapis.com", call, signal) as Promise<T>;
+    return this.send<T>("https://storage.googleapis.com", call, signal);
   }
 
   /** The body of an answer below 400, which says by its `kind` that it is Google's. */
-  send(
-    host: string,
-    { method, path, query = {}, body, tryMs }: GoogleCall,
-    signal: AbortSignal,
-  ): Promise<unknown> {
+  async send<T>(host: string, call: GoogleCall, signal: AbortSignal): Promise<T> {
+    const { method, path, query = {}, body, tryMs } = call;
     const asked = new URLSearchParams(query as Readonly<Record<string, string>>);
     const url = `${this.address(host)}${path}${asked.size > 0 ? `?${asked}` : ""}`;
     const unsent = { method, url, ...(body !== undefined && { body: JSON.stringify(body) }) };
-    return this.raw(operationOf(method, path), unsent, signal, tryMs).then(({ answer }) => answer);
+    return (await this.raw(operationOf(method, path), unsent, signal, tryMs)).answer as T;
   }
 
   /** The same for a whole address, with the answer's headers. */
   raw(
     operation: string,
-    unsent: Omit<Unsent, "headers"> & Partial<Unsent>,
+    unsent: Partial<Unsent> & Pick<Unsent, "method" | "url">,
     signal: AbortSignal,
     tryMs?: number,
   ) {
-    const call: HttpCall<Token> = {
-      ...{ operation, signal, observe: this.#options.observe, ...(tryMs !== undefined && { tryMs }) },
-      request: ({ token }) => ({
-        ...unsent,
-        headers: {
-          ...(typeof unsent.body === "string" && { "content-type": "application/json" }),
-          ...unsent.headers,
-          authorization: `Bearer ${token}`,
-        },
-      }),
-    };
-    return this.calls.call(call, read);
+    const type = typeof unsent.body === "string" && { "content-type": "application/json" };
+    const request = ({ token }: Token): Unsent => ({
+      ...unsent,
+      headers: { ...type, ...unsent.headers, authorization: `Bearer ${token}` },
+    });
+    return this.calls.call({ ...{ operation, signal, request }, ...defined({ tryMs }) }, read);
   }
 
   address(host: string): string {
@@ -199,15 +189,13 @@ export class Google extends Session<Token> {
   }
 }
 
-/** The try as one of a call that has the same effect again, and a full quota of calls as a refusal until the next minute. */
-function repeatable(failed: FailedTry, now: number, random: Random): FailedTry {
-  const { failure, request, answer } = failed;
-  if (request === undefined) return failed;
-  const safe = { ...failed, request: { ...request, method: "PUT" as const } };
-  if (answer === undefined || !isRate(failure)) return safe;
+/** A full quota of calls as a refusal until the next minute. */
+function untilMinute(failed: FailedTry, now: number, random: Random): FailedTry {
+  const { failure, answer } = failed;
+  if (answer === undefined || !isRate(failure)) return failed;
   const next = MINUTE_MS - (now % MINUTE_MS) + SKEW_MS * random.float();
   const headers = { "retry-after": String(Math.min(next, MINUTE_MS) / 1_000) };
-  return { ...safe, answer: { ...answer, status: 429, headers } };
+  return { ...failed, answer: { ...answer, status: 429, headers } };
 }
 
 /** The body of an answer, with what uploads read of its head. */
@@ -215,24 +203,16 @@ function read(answer: HttpAnswer, request: Unsent) {
   const { status, headers, text } = answer;
   if (status >= 400)
     throw new ApiError(callText(request), answer, { ...faultOf(answer), by: pageText(request, answer) });
-  const odd = (why: string) =>
-    new OddAnswer(`${callText(request)}: the answer ${status} is not Google's: ${why}`);
   // An upload begins with an address in place of a body, and goes on with 308.
   const isUpload = new URL(request.url).pathname.startsWith("/upload/");
   const isBegun = status === 200 && headers.location !== undefined;
   if (status === 204 || (isUpload && text === "" && (status === 308 || isBegun)))
     return { answer: undefined as unknown, headers, status };
-  if (status > 299) throw odd("it leads to another place");
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    throw odd("it is no JSON");
-  }
+  const body = answeredJson<{ readonly kind?: unknown }>(answer, request);
   // A page of something in between, or a list of nothing, would look like an empty cloud.
-  if (!/^(compute|storage)#/.test(String((body as { kind?: unknown } | null)?.kind)))
-    throw odd("it has no kind");
-  return { answer: body, headers, status };
+  if (status < 300 && /^(compute|storage)#/.test(String(body.kind)))
+    return { answer: body as unknown, headers, status };
+  throw new OddAnswer(`${callText(request)}: the answer ${status} is not Google's`);
 }
 
 /** Without ids: `compute.POST.zones.instances`, `storage.GET.o`. */

@@ -4,14 +4,13 @@ import {
   type ExternalId,
   type Metadata,
   machineName,
-  messageOf,
   NodeMachines,
   type OwnList,
   type Random,
   wasRefused,
 } from "@nodeyard/driver";
 import type { Google, Operation } from "../client/google.ts";
-import { mapError, operationError } from "../errors.ts";
+import { ofOrder, operationError } from "../errors.ts";
 
 /** A machine, as far as the driver reads it. Zone, type and disks are addresses. */
 export interface Instance {
@@ -124,10 +123,7 @@ export class Instances extends NodeMachines<Instance> {
         this.#operations.set(id, operation);
         this.#failed.delete(id);
       } catch (error) {
-        // What the body names is not there; the project is another matter.
-        if (mapError(error, "").kind === "not-found")
-          throw new DriverError("configuration", messageOf(error), { cause: error });
-        if (!wasRefused(error, 409)) throw error;
+        if (!wasRefused(error, 409)) throw ofOrder(error);
       }
       return id;
     };
