@@ -31,6 +31,8 @@ const ALONE_MS = 2_000;
 const LEAVING_MS = 1_250;
 const CROWD_MS = 1_000;
 const CROWD = 10;
+/** The pause of a crowd is at least this share of its shortest recent wait: of a boot of half a minute nobody notices more than a second. */
+const CROWD_SHARE = 0.05;
 /** Up to this number of items, listing all is as cheap as listing changes, which would report deleted items for another half minute. */
 const FEW = 200;
 /** What a listing shows of one machine. */
@@ -223,14 +225,20 @@ export class ListWatch<T> {
   }
 
   #pause(): number {
+    const kinds = new Set(this.#waiters.values());
+    const alone = kinds.has("gone") ? LEAVING_MS : ALONE_MS;
     const crowd = Math.min(1, Math.max(0, this.#waiters.size - 1) / (CROWD - 1));
-    const alone = [...this.#waiters.values()].includes("gone") ? LEAVING_MS : ALONE_MS;
-    return alone - (alone - CROWD_MS) * crowd;
+    const shortest = Math.min(...[...kinds].map((kind) => this.#shortest(kind)));
+    return Math.min(alone, Math.max(alone - (alone - CROWD_MS) * crowd, shortest * CROWD_SHARE));
   }
 
   #patience(kind: Wait): number {
-    const durations = this.#durations.get(kind);
-    return durations === undefined ? 0 : Math.min(SLOWEST_MS, Math.min(...durations) * PATIENCE);
+    return Math.min(SLOWEST_MS, this.#shortest(kind) * PATIENCE);
+  }
+
+  /** The shortest recent wait, milliseconds; 0: none is known. */
+  #shortest(kind: Wait): number {
+    return Math.min(...(this.#durations.get(kind) ?? [0]));
   }
 
   #remember(kind: Wait, ms: number): void {
