@@ -129,7 +129,7 @@ export const gceConfig = cloudConfig(
       cloudImage: ({ imageId, imageProject, imageFamily, key }, _name, { project }): ImageFacts => ({
         sourceImage:
           imageId ??
-          (imageFamily ? `projects/${imageProject ?? project}/global/images/family/${imageFamily}` : ""),
+          (imageFamily ? `projects/${imageProject ?? project}/global/images/family/${imageFamily}` : null),
         key,
       }),
     },
@@ -141,10 +141,10 @@ export const gceConfig = cloudConfig(
       };
     },
     label({ at, own, bootImage: image }, { own: { publicIpv4 } }) {
-      if (own.sourceImage === "")
+      if (image?.kind === "cloud-image" && own.sourceImage === null)
         at.useless(
           "cloud-image",
-          `names ${image?.name}, which has neither image-id nor image-family; add one`,
+          `names ${image.name}, which has neither image-id nor image-family; add one`,
         );
       /** Of the pool: an address counts for the quota. */
       return { own: { ...own, publicIpv4 } };

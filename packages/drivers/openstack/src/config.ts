@@ -28,7 +28,7 @@ const pool = {
   ),
 };
 
-/** Keys of a label beside those of every cloud (`cloudKeys`). */
+/** Keys of a label beside those of every cloud (`Key.flavorCloud`). */
 const label = {
   "key-name": Key.text("Keypair of the cloud that servers get.", { like: Is.CLOUD_NAME }),
   // Null: the root disk has the flavor's size.

@@ -65,6 +65,11 @@ describe("gce, as config-validate judges it", () => {
     expect(exitCode(file(changes))).toBe(0);
   });
 
+  it("an image without a source is none, so that a launch says so and asks Google for nothing", () => {
+    const labels = load(file({ "cloud-images": "name: c" })).config?.providers[0]?.pools[0]?.labels;
+    expect([...labels!.values()][0]?.own).toMatchObject({ sourceImage: null });
+  });
+
   // What only the loader refuses.
   it.each([
     [{ label: "name: a, cloud-image: other, instance-type: t" }, "not in this provider's cloud-images"],

@@ -70,10 +70,10 @@ export const flavorCloud = <
 }) =>
   ({
     provider: {
-      ...own.provider,
       ...launchKeys({}),
       ...uploadKeys,
       "nodepool-id": text("Without effect.", { deprecated: true }).unused(),
+      ...own.provider,
     },
     pool: { ...poolTable, ...own.pool },
     label: { ...labelKeys, ...own.label },

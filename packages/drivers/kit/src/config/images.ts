@@ -125,7 +125,7 @@ export const labelImageKeys = ({ oneNeeded, uploads }: ImageTables<unknown, unkn
   const one = oneNeeded !== undefined && "exactly one of this and";
   return {
     diskimage: noted(
-      text(`A \`diskimages\` entry of this provider; ${one || "wins over"} \`cloud-image\`.`),
+      text(`A \`diskimages\` entry of this provider; ${one || "this or"} \`cloud-image\`.`),
       uploads,
     ),
     "cloud-image": text(`A \`cloud-images\` entry of this provider; ${one || "this or"} \`diskimage\`.`),
