@@ -137,7 +137,11 @@ export async function kubernetesRig(
       await site.api("PATCH", `/api/v1/namespaces/${path}`, { metadata });
     },
     drive: (work) => work,
-    settle: () => new Promise((resolve) => setTimeout(resolve, 300)),
+    async settle() {
+      // For the driver's watches. A namespace ends when the site comes to it, which on a busy machine is later.
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await Promise.all(used.map((of) => of.settled()));
+    },
     ...(kind === "openshiftpods"
       ? {
           fillQuota: async () => {

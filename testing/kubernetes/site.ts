@@ -256,6 +256,13 @@ export class KubernetesSite {
     await Promise.all(made.map((one) => this.#erase(one)));
   }
 
+  /** Waits until every namespace that is being deleted is gone. */
+  settled(): Promise<void> {
+    return this.until("namespaces that are being deleted are gone", async () =>
+      (await this.#namespaces()).every(({ deletionTimestamp }) => deletionTimestamp === undefined),
+    );
+  }
+
   async #namespaces(): Promise<readonly Namespace[]> {
     const { items } = await this.api<{ items: { metadata: Namespace }[] }>("GET", "/api/v1/namespaces");
     return items.map(({ metadata }) => metadata);
@@ -302,11 +309,13 @@ export class KubernetesSite {
 
   async addNodes(count: number, from = 0): Promise<void> {
     const capacity = { cpu: "4", memory: "8Gi", "ephemeral-storage": "100G", pods: "110" };
-    for (let index = from; index < from + count; index++)
-      await this.api("POST", "/api/v1/nodes", {
-        metadata: { name: `node-${index}`, annotations: { "kwok.x-k8s.io/node": "fake" } },
-        status: { capacity, allocatable: capacity },
-      });
+    for (let index = from; index < from + count; index++) {
+      const metadata = { name: `node-${index}`, annotations: { "kwok.x-k8s.io/node": "fake" } };
+      const node = { metadata, status: { capacity, allocatable: capacity } };
+      const { status, text } = await this.call("POST", "/api/v1/nodes", "admin-token", node);
+      // 409: there from a test's first try.
+      if (status !== 201 && status !== 409) throw new Error(`node-${index}: ${status} ${text}`);
+    }
   }
 
   async kill(program: Program): Promise<void> {

@@ -54,7 +54,9 @@ export class Addresses {
     const { zone } = await this.#site.lookups.place(order, signal);
     if ((await this.#usable(order, zone, undefined, signal)) !== undefined) return undefined;
     const isFree = (one: FloatingIp) => one.status === "available" && one.target === undefined;
-    const free = (await this.#all(signal)).find(
+    // No await between this look and the new name: of two launches in this process one would get what the other has.
+    const listed = await this.#listed.get(signal);
+    const free = this.#shown(listed).find(
       (one) => one.zone.name === zone && isFree(one) && (this.#idleMs(one) ?? IDLE_MS) < IDLE_MS,
     );
     if (free !== undefined) await this.#rename(free, machineName(order.tag), signal);
@@ -70,7 +72,8 @@ export class Addresses {
     if (!isPublic(order) || nic === undefined) return null;
     yield { step: "attach", deadlineMs: CALL_MS };
     const own =
-      (await this.#usable(order, machine.zone.name, nic, signal)) ?? (await this.#make(order, nic, signal));
+      (await this.#usable(order, machine.zone.name, nic, signal)) ??
+      (await this.#make(order, machine.zone.name, nic, signal));
     if (own.target !== undefined) return own.address;
     const path = `/instances/${machine.id}/network_interfaces/${nic}/floating_ips/${own.id}`;
     return (await this.#site.ibm.call<FloatingIp>("PUT", path, signal)).address;
@@ -134,7 +137,10 @@ export class Addresses {
 
   /** All that there are, with what this process changed. */
   async #all(signal: AbortSignal): Promise<readonly FloatingIp[]> {
-    const listed = await this.#listed.get(signal);
+    return this.#shown(await this.#listed.get(signal));
+  }
+
+  #shown(listed: readonly FloatingIp[]): readonly FloatingIp[] {
     const names = new Map(listed.map(({ id, name }) => [id, name]));
     for (const [id, { before }] of this.#changed) if (names.get(id) !== before) this.#changed.delete(id);
     const changed = [...this.#changed.values()].map(({ now }) => now);
@@ -153,8 +159,9 @@ export class Addresses {
     return undefined;
   }
 
-  async #make({ tag, pool }: CreateOrder, nic: string, signal: AbortSignal): Promise<FloatingIp> {
+  async #make(order: CreateOrder, zone: string, nic: string, signal: AbortSignal): Promise<FloatingIp> {
     const { ibm, lookups, names } = this.#site;
+    const { tag, pool } = order;
     const group = await lookups.group(names.group(pool.name), signal);
     const body = { name: machineName(tag), resource_group: group, target: { id: nic } };
     try {
@@ -166,9 +173,9 @@ export class Addresses {
     }
     // By an earlier try whose answer was lost, or claimed by another process.
     this.#listed.invalidate();
-    const own = this.#own(await this.#all(signal), tag);
+    const own = await this.#usable(order, zone, nic, signal);
     if (own !== undefined) return own;
-    throw new DriverError("transient", "the node's address is there, and no list shows it yet");
+    throw new DriverError("transient", "the node's address is not listed yet, or was another machine's");
   }
 
   #free(one: FloatingIp, { nodeId }: Tag, signal: AbortSignal): Promise<void> {
@@ -178,12 +185,13 @@ export class Addresses {
   /** One that somebody deleted is neither taken nor free. The new name counts from here on, so that nobody else in this process takes it. */
   async #rename(one: FloatingIp, name: string, signal: AbortSignal): Promise<void> {
     const { id, name: before } = one;
-    this.#changed.set(id, { before, now: { ...one, name } });
+    const change = { before, now: { ...one, name } };
+    this.#changed.set(id, change);
     try {
       const renamed = this.#site.ibm.call("PATCH", pathOf(id), signal, { body: { name } });
       await unlessMissing(renamed, "floating_ip");
     } catch (error) {
-      this.#changed.delete(id);
+      if (this.#changed.get(id) === change) this.#changed.delete(id);
       throw error;
     }
   }

@@ -143,6 +143,8 @@ export class Ibm extends Session<Login> {
   #sameAccount(login: Login): Login {
     this.#opened ??= login;
     assertStill(this.#opened.vpc, login.vpc);
+    // The first token may not have named it.
+    if (this.#opened.account === null) this.#opened = login;
     assertStill(`account ${this.#opened.account}`, `account ${login.account}`);
     return login;
   }

@@ -44,21 +44,14 @@ function kindOfStatus(status: number | undefined): DriverErrorKind {
   return status === 400 || status === 422 ? "configuration" : "fatal";
 }
 
-/**
- * Makes DriverErrors of all errors of a driver's code by its table; no other place does so. `read`: faults of errors that are not of the
- * kit, with the text for the message; null: it is none of the cloud's.
- */
-export function errorMap(
-  table: readonly FaultRow[],
-  read: (error: unknown) => (Fault & { readonly message: string }) | null = () => null,
-): (error: unknown, place: string) => DriverError {
+/** Makes DriverErrors of all errors of a driver's code by its table; no other place does so. */
+export function errorMap(table: readonly FaultRow[]): (error: unknown, place: string) => DriverError {
   const judge = (error: unknown): (Pick<FaultRow, "kind" | "remedy"> & { message: string }) | null => {
     if (error instanceof ApiError) return { ...judged(table, error), message: error.message };
     if (error instanceof CloudConfigError) return { kind: "access", message: error.message };
     if (error instanceof NoAnswer || error instanceof OddAnswer)
       return { kind: "transient", message: error.message };
-    const fault = error instanceof DriverError ? null : read(error);
-    return fault && { ...judged(table, fault), message: fault.message };
+    return null;
   };
   return ((error, place) => {
     // A shared load may already have wrapped the error as `fatal`.

@@ -46,11 +46,13 @@ export async function grantedToken(
 ): Promise<BearerToken> {
   const answer = await ask(request);
   const { access_token: text, expires_in: lasts, expires_on: until } = jsonIn(answer.text);
-  if (answer.status < 300 && typeof text === "string") {
+  const end = Number(lasts) > 0 ? now + Number(lasts) * 1_000 : Number(until) * 1_000;
+  // Without an end each call would sign in anew.
+  if (answer.status < 300 && typeof text === "string" && end > now) {
     keepSecret(text);
-    return { text, end: Number(lasts) > 0 ? now + Number(lasts) * 1_000 : Number(until) * 1_000 };
+    return { text, end };
   }
-  const why = answer.status < 300 ? "no token" : fault(answer).text;
+  const why = answer.status < 300 ? "no token with an end to come" : fault(answer).text;
   const said = `${callText(request)} was answered ${answer.status}: ${why ?? "no reason is given"}`;
   throw REFUSED.includes(answer.status)
     ? new CloudConfigError(`${said}; check the credentials`)

@@ -20,12 +20,15 @@ test("the first row that fits counts, and needs all that it says; else the statu
 });
 
 test("an error is mapped once, with the place, the remedy and its cause", () => {
-  const map = errorMap(TABLE, (error) =>
-    error instanceof RangeError ? { ...fault(409, "InsufficientX"), message: "full" } : null,
+  const map = errorMap(TABLE);
+  const cause = new ApiError(
+    "POST /a",
+    { status: 409, text: "" },
+    { codes: ["InsufficientX"], text: "full" },
   );
-  const cause = new RangeError();
   const mapped = map(new DriverError("fatal", "a list", { cause }), "here");
-  expect(mapped).toMatchObject({ kind: "capacity", message: "here: full; wait", cause });
+  expect(mapped).toMatchObject({ kind: "capacity", cause });
+  expect(mapped.message).toMatch(/^here: .*full.*; wait$/);
   expect(map(mapped, "there")).toBe(mapped);
   expect(map(new TypeError("x"), "here")).toMatchObject({ kind: "fatal", message: "here: x" });
   const text = `<html><title>503</title><b>Busy</b>${" and busy".repeat(200)}</html>`;

@@ -57,7 +57,7 @@ export class Cluster implements Account {
       ...{ connection: this.connection, clock, random, path },
       ...(selector !== null && { query: { labelSelector: selector } }),
       onFailure: (error: unknown) =>
-        log.info({ path, error: messageOf(error) }, `the watch of ${path} failed; it begins again`),
+        log.info({ path, error: messageOf(error) }, `the watch of ${path} failed`),
       onUnused: () => this.#watches.delete(key),
     };
     const watch = this.#watches.get(key) ?? new ObjectWatch<never>(options);

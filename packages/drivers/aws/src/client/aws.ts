@@ -51,7 +51,7 @@ export class Aws {
   /** The same for other regions, by region. */
   readonly #elsewhere = new Map<string, Aws>();
 
-  /** \`home\`: another region, whose credentials and rate limit it shares. */
+  /** `home`: another region, whose credentials and rate limit it shares. */
   constructor(options: AwsOptions, home?: Aws) {
     const { place, sdk: modules, clock } = options;
     this.#options = options;

@@ -1,4 +1,4 @@
-import { CALL_MS, DriverError, polled, type Step, sameImage, wasRefused } from "@nodeyard/driver";
+import { CALL_MS, DriverError, polled, type Step, sameImage, sleep, wasRefused } from "@nodeyard/driver";
 import { tagListOf, tagSpecifications } from "../tags.ts";
 import { type filesOf, keyOf } from "./bucket.ts";
 import { importTasks } from "./items.ts";
@@ -33,12 +33,15 @@ export async function* importFile(
     ({ tag }) => tag !== null && sameImage(tag, order.tag),
   );
   let id = own.find(({ state }) => state === "completed" || ACTIVE.test(state))?.id;
+  const isNew = id === undefined;
   if (id === undefined) {
     if (!(await files.has(key, order.size, signal))) yield* files.put(key, order, signal);
     yield { step: "import", deadlineMs: CALL_MS + (settings.imageImportTimeoutMs ?? 0) };
     id = await begun(upload, kind, { S3Bucket: files.bucket, S3Key: key }, own.length, signal);
   }
   yield { step: "wait", deadlineMs: UPLOAD_MS };
+  // EC2 may not show a task that was just begun, which would be taken for gone.
+  if (isNew) await sleep(clock, POLL_MS, signal);
   const task = await polled(clock, POLL_MS, signal, async () => {
     const [now] = await importTasks(aws, kind, signal, id);
     if (now === undefined) throw new DriverError("transient", `import ${id} is gone`);

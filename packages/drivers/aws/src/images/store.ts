@@ -34,7 +34,10 @@ export function awsImages(parts: ImageParts) {
       idOf: ({ id }) => id,
       async find(tag, signal) {
         const images = await ofUpload(aws, listImages, tag, signal);
-        return images.length > 0 ? images : ofUpload(aws, listSnapshots, tag, signal);
+        // A snapshot of an import that still runs has the tag, too, and must not be taken for one that cannot be used.
+        if (images.length > 0 || importMethod === "image") return images;
+        const snapshots = await ofUpload(aws, listSnapshots, tag, signal);
+        return snapshots.filter(({ state }) => isDirect || state !== "pending");
       },
       async read(id, signal) {
         const [found] = await itemsWith(aws, [id], signal);
@@ -44,8 +47,8 @@ export function awsImages(parts: ImageParts) {
       stateOf(item) {
         if (isImage(item.id)) return imageState(item);
         const { state } = item;
-        // Blocks can still be written to a pending one. Imports of images make whole AMIs.
-        const isUsable = state === "completed" ? importMethod !== "image" : isDirect && state === "pending";
+        // Blocks can still be written to a pending one.
+        const isUsable = state === "completed" || (isDirect && state === "pending");
         return isUsable ? "open" : `is ${state}`;
       },
       create: async ({ tag }, signal) => (isDirect ? startSnapshot(upload, signal) : keyOf(tag)),

@@ -56,7 +56,7 @@ const SHARED = { namespace: "nodeyard-zuul", pod: "nodeyard-zuul-restricted" } a
 /** Milliseconds until a secret must have its token. Without the token controller it never gets one. */
 const SECRET_MS = 30_000;
 /** Between two looks whether it has. */
-const LOOK_MS = 100;
+const LOOK_MS = 500;
 const NO_TOKEN = `got no token within ${SECRET_MS / 1000} s; the cluster's token controller does not run, or set token-lifetime`;
 /** Looked up once: what changes later counts after the provider was opened again. */
 export const ONCE = { freshMs: Number.POSITIVE_INFINITY, staleMs: Number.POSITIVE_INFINITY };
@@ -90,7 +90,7 @@ export function jobAccess(connection: Connection, clock: Clock) {
     await make(secrets, { metadata, type: "kubernetes.io/service-account-token" }, signal);
     const late = () => new DriverError("transient", `secret ${user} in ${namespace} ${NO_TOKEN}`);
     using limit = deadline(clock, SECRET_MS, late, signal);
-    return polled(clock, LOOK_MS, limit.signal, async () => {
+    return await polled(clock, LOOK_MS, limit.signal, async () => {
       const { data } = await connection.get<Secret>({ path: `${secrets}/${user}`, signal: limit.signal });
       return data?.token && Buffer.from(data.token, "base64").toString();
     });
