@@ -100,7 +100,7 @@ export const tagOf = (nodeId: string): Tag => ({
   pool: "main",
   nodeId,
 });
-export const signal = new AbortController().signal;
+export const signal: AbortSignal = new AbortController().signal;
 
 export function run<T>(start: Parameters<typeof runSteps<T>>[0]): Promise<T> {
   return runSteps(start, { clock: systemClock, signal, externalId: null, save: async () => {} });

@@ -11,7 +11,7 @@ interface Key {
   readonly text: string;
 }
 
-interface Section {
+export interface Section {
   readonly title: string;
   /** 2 is beneath the page's title. */
   readonly level: number;

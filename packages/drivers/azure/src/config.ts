@@ -14,7 +14,7 @@ export interface ImageFacts extends Pick<CloudImageKeys, "password" | "generateP
 }
 
 /** Where a subnet is in the subscription. */
-interface SubnetPlace {
+export interface SubnetPlace {
   readonly group: string;
   readonly network: string;
   readonly name: string;

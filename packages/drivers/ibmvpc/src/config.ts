@@ -158,7 +158,7 @@ export type ImageSource =
   | { readonly name: string }
   | { readonly filter: Values<typeof imageFilter> };
 
-interface ImageFacts {
+export interface ImageFacts {
   /** Null: an uploaded image, whose id is that of the upload. */
   readonly source: ImageSource | null;
   /** Names of SSH keys. */

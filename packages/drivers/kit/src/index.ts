@@ -27,6 +27,7 @@ export type { Grammar } from "./config/grammar.ts";
 export * as Is from "./config/grammar.ts";
 export * from "./config/host-key.ts";
 export * as Key from "./config/key.ts";
+export type { Level, Own } from "./config/levels.ts";
 export * from "./config/reader.ts";
 export type { Rule, Section, Table, Values } from "./config/section.ts";
 export * from "./config/vocabulary.ts";

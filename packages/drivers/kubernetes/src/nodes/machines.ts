@@ -83,7 +83,12 @@ export function objectsIn<T extends KubeObject>(
     }
     const body = { propagationPolicy: "Background", preconditions: { uid } };
     // 409: the name belongs to another object now, or the deletion has begun already.
-    await unlessRefused(connection.delete({ path: `${path}/${name}`, body, signal }), 404, 409);
+    const call = connection.delete<KubeObject>({ path: `${path}/${name}`, body, signal });
+    const left = await unlessRefused(call, 404, 409);
+    const known = await watch(signal);
+    // A busy server tells the watch late, and a deletion of which nothing is heard is repeated. What is gone already is not known any more.
+    const isKnown = left?.metadata.uid === uid && known.get(name, namespace)?.metadata.uid === uid;
+    if (isKnown && left?.metadata.deletionTimestamp !== undefined) known.note(left as T);
   }
 
   /** Waits for news of an object; without any, looks for itself. */
