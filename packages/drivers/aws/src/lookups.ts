@@ -121,7 +121,11 @@ export function lookupsOf(aws: Aws, clock: Clock) {
      * Quotas with one of `codes`, as Service Quotas applies them: instances in vCPUs, storage in GiB. A code that is missing in the result is
      * not limited. None without the right to read them: EC2 refuses launches beyond them by itself, and Nodepool's policies lack the right.
      */
-    async quotas(codes: ReadonlySet<string>, log: Log, signal: AbortSignal): Promise<Resources> {
+    async quotas(
+      codes: ReadonlySet<string>,
+      { provider, log }: { readonly provider: string; readonly log: Log },
+      signal: AbortSignal,
+    ): Promise<Resources> {
       if (codes.size === 0) return {};
       const load = async (own: AbortSignal) => {
         const list = (ServiceCode: string) =>
@@ -131,7 +135,7 @@ export function lookupsOf(aws: Aws, clock: Clock) {
       const all = await known.get("list of service quotas", { ...QUOTAS, load }, signal).catch((error) => {
         if (!wasRefused(error.cause, /^AccessDenied/)) throw error;
         log.warn(
-          { error: messageOf(error) },
+          { provider, error: messageOf(error) },
           "may not read service quotas; only the limits of the file count",
         );
         return [];

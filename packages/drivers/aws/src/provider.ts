@@ -45,7 +45,7 @@ export function awsCloud(
     // It still runs for two minutes.
     isEnding: isInterrupted,
     amounts: (listed, signal) => amountsOf(account, codes, listed, signal),
-    quota: (signal) => lookups.quotas(codes, log, signal),
+    quota: (signal) => lookups.quotas(codes, { provider: config.name, log }, signal),
     async need({ own }: LabelConfig<AwsLabelOwn>, signal) {
       const { instanceType: type } = own;
       return labelAmounts(own, type === null ? null : await lookups.type(type, signal));
