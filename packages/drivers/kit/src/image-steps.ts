@@ -87,7 +87,8 @@ export function imageSteps<I>(work: ImageWork<I>): ImageStore {
       yield { step: "wait", deadlineMs: uploadMs, ...saving(id) };
       image = await polled(clock, pollMs, signal, () => ready(id, order, signal));
     }
-    order.progress(order.size);
+    // What an earlier attempt sent; the rest was reported as it went.
+    if (state !== undefined) order.progress(order.size);
     const final = externalIdOf(image!);
     if (work.clean) {
       yield { step: "clean", deadlineMs: CALL_MS, ...saving(final) };

@@ -39,6 +39,8 @@ export async function* importFile(
     yield { step: "import", deadlineMs: CALL_MS + (settings.imageImportTimeoutMs ?? 0) };
     id = await begun(upload, kind, { S3Bucket: files.bucket, S3Key: key }, own.length, signal);
   }
+  // Also where an earlier attempt sent the file.
+  order.progress(order.size);
   yield { step: "wait", deadlineMs: UPLOAD_MS };
   // EC2 may not show a task that was just begun, which would be taken for gone.
   if (isNew) await sleep(clock, POLL_MS, signal);
