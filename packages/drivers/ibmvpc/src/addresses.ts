@@ -182,7 +182,7 @@ export class Addresses {
     return this.#rename(one, this.#site.names.free(nodeId, this.#site.clock.now()), signal);
   }
 
-  /** One that somebody deleted is neither taken nor free. The new name counts from here on, so that nobody else in this process takes it. */
+  /** An address that was deleted meanwhile is no error. The new name counts at once, so that no other launch of this process takes it. */
   async #rename(one: FloatingIp, name: string, signal: AbortSignal): Promise<void> {
     const { id, name: before } = one;
     const change = { before, now: { ...one, name } };

@@ -65,7 +65,7 @@ export class Ibm extends Session<Login> {
     this.#objects = this.callsAt(new RateLimiter({ clock, intervalMs: 0 }));
   }
 
-  /** The account of the token; null: it does not name it. Undefined: nobody signed in yet. */
+  /** The account that the token names. Null: the token names none; undefined: there is no token yet. */
   get account(): string | null | undefined {
     return this.#opened?.account;
   }

@@ -62,6 +62,8 @@ export function awsImages(parts: ImageParts) {
         }
         yield made;
       },
+      // Also the file of an attempt that a crash ended after its import.
+      ...(files && !isDirect && { clean: (tag, signal) => files.delete(keyOf(tag), signal) }),
       // Two AMIs of one snapshot can exist when the answer to a registration was lost.
       delete: (id, signal) => unlessRefused(remove(id, signal), "InvalidSnapshot.InUse"),
     });

@@ -103,6 +103,15 @@ describe.skipIf(requireAws())("uploads by S3 and an import", () => {
     expect(own).toHaveLength(1);
   });
 
+  test("an upload that goes on from its image, after a crash, leaves no object", async () => {
+    const provider = await rig.openWith({});
+    const tag = tagOf("0000000014");
+    const id = await upload(provider, orderOf(file, size, tag));
+    await s3().putObject({ Bucket: rig.site.bucket, Key: keyOf(tag), Body: "left" });
+    expect(await upload(provider, orderOf(file, size, tag))).toBe(id);
+    expect(await keys()).toEqual([]);
+  });
+
   test("copies are in the other regions with their tags, shared and with a date; removal finds all of them", async () => {
     const provider = await rig.openWith({
       "import-method": "ebs-direct",

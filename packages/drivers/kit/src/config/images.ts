@@ -78,8 +78,8 @@ export interface ImageTables<D, C> {
   /** A note on the keys of uploads, where Nodepool takes none for this cloud. */
   readonly uploads?: string;
   /**
-   * Who wants exactly one image per label: both, or only the validator, by rules of its own. Absent: without one the label is useless, and
-   * of two the diskimage counts, as in Nodepool.
+   * Where a label must have exactly one image: in validator and loader, or only in the validator, by rules of its own. Absent: without one
+   * the label is useless, and of two the diskimage counts, as in Nodepool.
    */
   readonly oneNeeded?: true | "validator";
 }

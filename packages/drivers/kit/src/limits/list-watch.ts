@@ -31,7 +31,7 @@ const ALONE_MS = 2_000;
 const LEAVING_MS = 1_250;
 const CROWD_MS = 1_000;
 const CROWD = 10;
-/** The pause of a crowd is at least this share of its shortest recent wait: of a boot of half a minute nobody notices more than a second. */
+/** The pause of a crowd is at least this share of its shortest recent wait: after a boot of 30 s, 1.5 s more do not matter, and lists cost calls. */
 const CROWD_SHARE = 0.05;
 /** Up to this number of items, listing all is as cheap as listing changes, which would report deleted items for another half minute. */
 const FEW = 200;
