@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "../../tools/build/build.ts";
+import { pack } from "../../tools/build/release.ts";
 import { installAll } from "../../tools/build/verify.ts";
 import type { Figure, Scenario } from "../lib/scenario.ts";
 import { round } from "../lib/statistics.ts";
@@ -21,7 +22,7 @@ export const commands: Scenario = {
     const folder = mkdtempSync(join(tmpdir(), "nodeyard-commands-"));
     let up: ChildProcess | undefined;
     try {
-      installAll(await build(ROOT), folder);
+      installAll(pack(await build(ROOT), join(folder, "files")), folder);
       const program = join(folder, "lib/node_modules/nodeyard/src/bin/nodeyard.cjs");
       const env = { ...process.env, NODE_COMPILE_CACHE: join(folder, "cache") };
       const place = ["--state", join(folder, "state")];

@@ -117,7 +117,7 @@ function simple(type: string, { items, properties, required, additionalPropertie
       const lines = Object.entries(properties).map(([key, value]) => {
         const comment = value.description === undefined ? "" : `${indent}  /** ${value.description} */\n`;
         const mark = required?.includes(key) === true ? "" : "?";
-        return `${comment}${indent}  readonly ${key}${mark}: ${typeOf(value, `${indent}  `)};\n`;
+        return `${comment}${indent}  readonly ${/^\w+$/.test(key) ? key : JSON.stringify(key)}${mark}: ${typeOf(value, `${indent}  `)};\n`;
       });
       const open =
         typeof additionalProperties === "object" ? `${indent}  readonly [key: string]: unknown;\n` : "";

@@ -1,4 +1,17 @@
-import { number, numberOrNull, oneOf, optional, strict, text, type ValuesOf, word, words } from "./fields.ts";
+import {
+  type Field,
+  isObject,
+  number,
+  numberOrNull,
+  odd,
+  oneOf,
+  optional,
+  strict,
+  text,
+  type ValuesOf,
+  word,
+  words,
+} from "./fields.ts";
 import { ownRecord } from "./own-record.ts";
 
 /** Folder of the leases. */
@@ -16,6 +29,31 @@ export type LeaseState = (typeof leaseStates)[number];
 export const leaseVerdicts = ["ok", "dirty", "infra-failure"] as const;
 /** A verdict of leaseVerdicts. */
 export type LeaseVerdict = (typeof leaseVerdicts)[number];
+
+/** A job of a CI, as that CI names it. */
+export interface LeaseJob {
+  /** The kind of CI, such as `github` or `zuul`. */
+  readonly system: string;
+  /** As the CI and its users know it; people look for it. */
+  readonly id: string;
+  readonly name: string | null;
+  /** Its page, `http` or `https`. */
+  readonly url: string | null;
+}
+
+/** A link of another protocol is left out, because the page makes a link of it. */
+const job: Field<LeaseJob | null>["read"] = (value) => {
+  if (value === null) return null;
+  if (!isObject(value)) return odd;
+  const { system, id, name, url } = value;
+  if (typeof system !== "string" || typeof id !== "string") return odd;
+  return {
+    system,
+    id,
+    name: typeof name === "string" ? name : null,
+    url: typeof url === "string" && /^https?:/.test(url) ? url : null,
+  };
+};
 
 const fields = {
   state: strict<LeaseState>("state", oneOf(...leaseStates)),
@@ -38,6 +76,10 @@ const fields = {
   until: optional("until", null, numberOrNull),
   /** Null when the client returned the lease without a verdict. */
   verdict: optional<LeaseVerdict | null>("verdict", null, oneOf(...leaseVerdicts)),
+  /** Null: its client did not say. */
+  job: optional("job", null, job),
+  /** The memory of its client, for the client's successor; nothing here reads it. Null: none. */
+  data: optional("data", null, text),
 };
 const kind = ownRecord("lease", fields);
 

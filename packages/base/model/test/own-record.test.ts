@@ -26,6 +26,8 @@ const lease: Lease = {
   heartbeat: 1,
   until: 3,
   verdict: "dirty",
+  job: { system: "zuul", id: "b1", name: "unit", url: "https://ci/b1" },
+  data: "{}",
 };
 const token: Token = {
   name: "ci",

@@ -93,8 +93,8 @@ export const journalEvents = {
     "label",
   ),
   "backing.released": info("An empty backing node was returned", "provider", "label", "why"),
-  "lease.granted": info("Nodes are locked for a lease", "lease", "nodes", "owner"),
-  "lease.failed": info("The request of a lease failed", "lease"),
+  "lease.granted": info("Nodes are locked for a lease", "lease", "nodes", "owner", "job"),
+  "lease.failed": info("The request of a lease failed", "lease", "job"),
   "lease.ended": info(
     "A lease was released or expired, and its nodes were returned",
     ...["lease", "nodes", "why", "verdict"],

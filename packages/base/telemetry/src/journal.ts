@@ -40,6 +40,8 @@ export interface Subject {
   readonly request?: string | undefined;
   readonly node?: string | undefined;
   readonly lease?: string | undefined;
+  /** The id of a job of a CI: leases that were granted for it, or ended. */
+  readonly job?: string | undefined;
 }
 
 /** Limits of a journal: beyond them the oldest events are deleted first. */

@@ -100,7 +100,7 @@ export function parseNodeId(text: string): string {
 }
 
 /** Kinds that may stand before a name. `explain label` alone is therefore about a label named "label". */
-const KINDS: ReadonlySet<string> = new Set(["request", "lease", "node", "label", "image"]);
+const KINDS: ReadonlySet<string> = new Set(["request", "lease", "job", "node", "label", "image"]);
 
 /**
  * The subject of `explain`: `KIND NAME`, or a name alone. The kind of an id follows from its shape; any other name is a label.
@@ -124,7 +124,7 @@ function kindOf(text: string): Explained["kind"] {
   if (/^[^/\s-]+-\d{10}$/.test(text)) return "request";
   if (text !== "" && !/[/\s]/.test(text)) return "label";
   throw new UsageError(
-    `${JSON.stringify(text)} is not the id of a request (200-0000000001), a lease (9e54948f3a62) or a node (0000000001), and not a plain label; for any other label: nodeyard explain label NAME`,
+    `${JSON.stringify(text)} is not the id of a request (200-0000000001), a lease (9e54948f3a62) or a node (0000000001), and not a plain label; for any other label: nodeyard explain label NAME; for a job of a CI: nodeyard explain job ID`,
   );
 }
 
@@ -141,6 +141,7 @@ function idOf(kind: Explained["kind"], text: string): string {
         `${JSON.stringify(text)} is not a request id: like 200-0000000001, as "nodeyard request-list" shows`,
       );
     case "label":
+    case "job":
       return text;
     case "image":
       return parseImage(text);

@@ -30,7 +30,7 @@ function node(fields: object) {
   );
 }
 
-const NO_HEARTBEAT = { tenant: null, heartbeat: null, until: null, verdict: null };
+const PLAIN = { tenant: null, heartbeat: null, until: null, verdict: null, job: null, data: null };
 
 describe("tables", () => {
   test("four lines without rows", () => {
@@ -86,7 +86,8 @@ test("a lease of a thousand nodes is a short row in the table, and complete in J
     nodes,
     created: 0,
     expires: 60_000,
-    ...NO_HEARTBEAT,
+    ...PLAIN,
+    job: { system: "zuul", id: "b7", name: null, url: null },
   };
   const reported: string[] = [];
   const io = {
@@ -99,7 +100,7 @@ test("a lease of a thousand nodes is a short row in the table, and complete in J
   const rows = [rowOf(leaseFields, lease)];
   printRows(io, rows, leaseColumns, {});
   expect(reported.pop()).toContain(
-    "| small:1000 | 200-0000000001 | 0000000000 ... 0000000999 (1000) | 00:00:01:00 |",
+    "| small:1000 | 200-0000000001 | zuul b7 | 0000000000 ... 0000000999 (1000) | 00:00:01:00 |",
   );
   printRows(io, rows, leaseColumns, { json: true, jsonAlso: leaseJson });
   expect(JSON.parse(reported.pop()!)).toMatchObject([{ labels: lease.labels, nodes }]);
@@ -167,7 +168,7 @@ describe("progress", () => {
     nodes: [],
     created: 0,
     expires: 1,
-    ...NO_HEARTBEAT,
+    ...PLAIN,
   }) as unknown as LeaseProgress["lease"];
   const request = (fields: object) =>
     rowOf(

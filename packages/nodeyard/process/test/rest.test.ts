@@ -282,6 +282,33 @@ describe("REST v1 of a real process", () => {
     expect(grants[0]!.facts).toMatchObject({ owner: "token:ci", nodes: [expect.any(String)] });
   });
 
+  test("a lease for a job is found by the job while it lives and afterwards, and keeps what its client notes", async () => {
+    const job = { system: "zuul", id: "org/unit#7", name: "unit", url: "https://ci.example.org/b/7" };
+    const wish = { labels: ["small"], job, data: "first" };
+    const { id } = await call<LeaseBody>("/v1/leases", wish);
+    await expect(
+      call("/v1/leases", { labels: ["small"], job: { ...job, url: "javascript:alert(1)" } }),
+    ).rejects.toThrow(/400 .*job\.url/);
+    await granted(id);
+    const beat = (body?: object) => call<LeaseBody>(`/v1/leases/${id}/heartbeat`, body ?? {});
+    expect(await beat({ data: "second" })).toMatchObject({ data: "second", job });
+    expect(await beat()).toMatchObject({ data: "second" });
+    await expect(beat({ data: "x".repeat(4_097) })).rejects.toThrow("400");
+    const ids = async (query: string) =>
+      (await call<{ items: LeaseBody[] }>(`/v1/leases?${query}`)).items.map((one) => one.id);
+    expect(await ids(`job.id=${encodeURIComponent(job.id)}`)).toEqual([id]);
+    expect(await ids("job.system=boskos")).toEqual([]);
+    const explained = () =>
+      call<{ id: string; state: string }>(`/v1/explain/job/${encodeURIComponent(job.id)}`);
+    expect(await explained()).toMatchObject({ kind: "lease", id, state: "granted", about: { job } });
+    expect((await site.run("explain", job.id)).code).toBe(2);
+    expect((await site.run("explain", "job", job.id)).out).toContain(`lease ${id} is granted`);
+    await call(`/v1/leases/${id}/release`, {});
+    await until("it has ended", async () => (await ids(`id=${id}`)).length === 0);
+    expect(await explained()).toMatchObject({ id, state: "gone" });
+    await expect(call("/v1/explain/job/nothing")).rejects.toThrow("404");
+  });
+
   test("a configuration is checked as the command line does it, and no variable of the environment is shown", async () => {
     const check = (text: string) =>
       call<{ valid: boolean; findings: readonly { line: number; message: string }[] }>("/v1/config/check", {

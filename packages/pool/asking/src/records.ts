@@ -49,6 +49,7 @@ const aboutSchema = z.object({
   request: id.optional(),
   node: id.optional(),
   lease: id.optional(),
+  job: id.optional(),
   label: id.optional(),
   image: id.optional(),
   provider: id.optional(),

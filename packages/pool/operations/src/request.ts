@@ -4,13 +4,14 @@ import {
   encodeRequest,
   LEASES,
   type Lease,
+  type LeaseJob,
   type LeaseVerdict,
   leasePath,
   leaseRequestor,
   newRequest,
   paths,
 } from "@nodeyard/model";
-import { hexId, NodeyardError } from "@nodeyard/runtime";
+import { defined, hexId, NodeyardError } from "@nodeyard/runtime";
 import { CommitFailed, ensurePath, ignoreExisting, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "./handles.ts";
 
@@ -31,6 +32,10 @@ export interface AskOptions {
   readonly tenant?: string;
   /** The lease ends when no heartbeat comes for so long, milliseconds; absent: it needs none. */
   readonly heartbeatMs?: number;
+  /** The job of a CI that it is for. */
+  readonly job?: LeaseJob;
+  /** The memory of the client. */
+  readonly data?: string;
 }
 
 /**
@@ -92,7 +97,7 @@ export async function askForNodesOnce(
 
 /** With heartbeats the expiry is the next heartbeat's, and `until` the end in any case; without them `until` is null. */
 function newLease(handles: OperationHandles, id: string, options: AskOptions): Lease {
-  const { labels, owner, forMs, tenant = null, heartbeatMs = null } = options;
+  const { labels, owner, forMs, tenant = null, heartbeatMs = null, job = null, data = null } = options;
   if (labels.length === 0)
     throw new LeaseError(
       "lease.no_labels",
@@ -113,6 +118,8 @@ function newLease(handles: OperationHandles, id: string, options: AskOptions): L
     heartbeat: heartbeatMs,
     until: heartbeatMs === null ? null : until,
     verdict: null,
+    job,
+    data,
   };
 }
 
@@ -162,31 +169,32 @@ async function noteRequest(
   return asked;
 }
 
-/** Whether a repeated call asks for the same. The times are not compared: a repetition comes later. */
+/** Whether a repeated call asks for the same. The times are not compared, as a repetition comes later, nor what the client notes. */
 function isSame(a: Lease, b: Lease): boolean {
-  const facts = ({ owner, labels, tenant, heartbeat }: Lease) =>
-    JSON.stringify([owner, labels, tenant, heartbeat]);
+  const facts = ({ owner, labels, tenant, heartbeat, job }: Lease) =>
+    JSON.stringify([owner, labels, tenant, heartbeat, job?.system, job?.id]);
   return facts(a) === facts(b);
 }
 
 /**
  * Says that the client of a lease lives, or with `forMs` that it wants the nodes for so long from now, milliseconds. Returns the
- * lease as it is then. Rejects with LeaseError for a lease that has ended: its nodes are lost, also when no launcher has taken
+ * lease as it is then. `data` replaces the memory of the client. Rejects with LeaseError for a lease that has ended: its nodes are lost, also when no launcher has taken
  * them back yet.
  */
 export async function keepLease(
   handles: OperationHandles,
   id: string,
-  { forMs }: { readonly forMs?: number } = {},
+  { forMs, data }: { readonly forMs?: number; readonly data?: string } = {},
 ): Promise<Lease> {
   const now = treeNow(handles);
   const kept = await changeLease(handles, id, (lease) => {
     const isOver = lease.state === "released" || lease.state === "failed" || lease.expires <= now;
     if (isOver) throw endedLease(id);
     const { heartbeat } = lease;
+    const noted = { ...lease, ...defined({ data }) };
     const until = forMs === undefined ? lease.until : now + forMs;
-    if (heartbeat === null) return { ...lease, expires: until ?? lease.expires };
-    return { ...lease, until, expires: Math.min(until ?? Number.POSITIVE_INFINITY, now + heartbeat) };
+    if (heartbeat === null) return { ...noted, expires: until ?? lease.expires };
+    return { ...noted, until, expires: Math.min(until ?? Number.POSITIVE_INFINITY, now + heartbeat) };
   });
   if (kept === undefined) throw endedLease(id);
   return kept;

@@ -56,17 +56,19 @@ function withJournal(file: string, read: (database: DatabaseSync) => void): stri
 }
 
 /** What an open journal has of a thing. Never throws. */
-export function historyIn(database: DatabaseSync, { request, node, lease }: Subject): History {
+export function historyIn(database: DatabaseSync, { request, node, lease, job }: Subject): History {
   try {
     const rows = database
       .prepare(
-        // A union of three queries, since each uses an index of its own; an OR would read the whole table.
+        // A union of queries, since each uses an index of its own; an OR would read the whole table.
         `SELECT id, at, event, request, node, facts FROM events WHERE request = :request
            UNION SELECT id, at, event, request, node, facts FROM events WHERE node = :node
            UNION SELECT id, at, event, request, node, facts FROM events WHERE lease = :lease
+           UNION SELECT id, at, event, request, node, facts FROM events
+             WHERE lease IS NOT NULL AND json_extract(facts, '$.job') = :job
          ORDER BY id DESC LIMIT ${AT_MOST}`,
       )
-      .all({ request: request ?? null, node: node ?? null, lease: lease ?? null });
+      .all({ request: request ?? null, node: node ?? null, lease: lease ?? null, job: job ?? null });
     return { events: rows.reverse().map(pastEvent), problem: null };
   } catch (error) {
     return noHistory(`the journal cannot be read: ${messageOf(error)}`);

@@ -62,6 +62,7 @@ export class JournalStore {
         UPDATE events SET lease = json_extract(facts, '$.lease') WHERE event LIKE 'lease.%'`);
     database.exec(`${SCHEMA}
       CREATE INDEX IF NOT EXISTS events_by_lease ON events (lease) WHERE lease IS NOT NULL;
+      CREATE INDEX IF NOT EXISTS events_by_job ON events (json_extract(facts, '$.job')) WHERE lease IS NOT NULL;
       PRAGMA user_version = ${JOURNAL_LAYOUT};
       COMMIT`);
     this.#insert = database.prepare(

@@ -95,6 +95,11 @@ function queryOf({ filters, key }: Collection, keys: readonly string[]): z.ZodOb
   });
 }
 
+/** The value that a filter is of; `job.id` is one of a part of the row. */
+function valueAt(row: Row, name: string): unknown {
+  return name.split(".").reduce<unknown>((value, key) => (value as Row | null)?.[key] ?? null, row);
+}
+
 /** Rows between two pauses: a long list must not keep the launcher from its work. */
 const AT_ONCE = 200;
 /** Rows that cost the process as much as a call: so many more are charged to the caller. */
@@ -107,7 +112,7 @@ async function passing(collection: Collection, call: Call, query: Query): Promis
   const filters = checkable(collection, call, query);
   for (const row of await collection.rows(call)) {
     for (const { name, known } of filters) for (const value of [row[name]].flat()) known.add(String(value));
-    if (collection.filters.every((name) => passes(row[name], query[name]))) found.push(row);
+    if (collection.filters.every((name) => passes(valueAt(row, name), query[name]))) found.push(row);
     if (++count % AT_ONCE === 0) await sleep(call.parts.clock, 0);
   }
   call.charge(Math.floor(count / ROWS_PER_CALL));

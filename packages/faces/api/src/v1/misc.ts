@@ -5,13 +5,13 @@ import { moment } from "@nodeyard/operations/listing";
 import { noHistory } from "@nodeyard/telemetry";
 import { z } from "zod";
 import { REDACTED } from "../redacted.ts";
-import { rowIn } from "./kinds.ts";
+import { KINDS, leaseIn, rowIn } from "./kinds.ts";
 import { type Principal, seesAll, seesLabel, seesSecrets } from "./principal.ts";
 import { ApiError, notFound } from "./problems.ts";
 import { type Call, EVERYBODY, OPERATORS, READERS, type Route, route } from "./route.ts";
 
 /** Kinds of subjects, as `nodeyard explain` has them. */
-const kinds = ["request", "lease", "node", "label", "image"] as const;
+const kinds = ["request", "lease", "job", "node", "label", "image"] as const;
 
 /** Asks each launcher through the tree, and waits for its answer for three seconds at most. */
 const explainRoute = route({
@@ -21,7 +21,7 @@ const explainRoute = route({
   summary:
     "What something waits for, since when, what happened so far, and what happens next; asks all launchers",
   roles: EVERYBODY,
-  params: z.object({ kind: z.enum(kinds), id: z.string().regex(/^[^/\s]{1,200}$/) }),
+  params: z.object({ kind: z.enum(kinds), id: z.string().regex(/^[^\s]{1,255}$/) }),
   status: 200,
   reply: z
     .looseObject({
@@ -39,7 +39,8 @@ const explainRoute = route({
     const { kind, id } = call.params;
     // The same answer for what does not exist and for what the caller may not see: ids must not be found out by trying.
     const missing = notFound(`${kind} ${JSON.stringify(id)}`);
-    if (!maySee(call)) throw missing;
+    // Only a CI has ids with a slash; every other id is part of a path of the tree.
+    if (!maySee(call) || (kind !== "job" && id.includes("/"))) throw missing;
     const { handles } = call.known;
     // Each launcher reads its own journal, this one too.
     const query = queryMembers(handles, () => noHistory("asked of launchers only"));
@@ -56,7 +57,11 @@ function maySee({
   known: { view },
 }: Call<{ readonly kind: (typeof kinds)[number]; readonly id: string }>) {
   if (seesAll(principal)) return true;
-  return kind === "label" ? seesLabel(principal, id) : rowIn(view, kind, id, principal) !== undefined;
+  if (kind === "label") return seesLabel(principal, id);
+  if (kind !== "job") return rowIn(view, kind, id, principal) !== undefined;
+  // Of several leases for a job the last one is explained.
+  const own = [...KINDS.lease.all(view)].map(([lease]) => leaseIn(view, lease, principal));
+  return own.some((lease) => lease?.job?.id === id);
 }
 
 /** The parts of a story that the caller may see: only its own things, and the same fields as in the lists. */

@@ -57,7 +57,7 @@ const leases: Collection = {
   name: "leases",
   about: "the leases",
   roles: EVERYBODY,
-  filters: ["id", "state", "owner", "labels", "tenant"],
+  filters: ["id", "state", "owner", "labels", "tenant", "job.system", "job.id"],
 };
 
 /** A label, and who asks: counts are of what the caller sees, so two callers may get other numbers for one label. */

@@ -26,6 +26,28 @@ const name = z.string().min(1).max(255);
 const seconds = z.int().min(1).max(YEAR_SECONDS);
 const why = z.string().max(1_000).describe("for the audit, and for people");
 const leaseId = z.object({ id: z.string().regex(/^[0-9a-f]{12}$/) });
+const job = z
+  .strictObject({
+    system: z
+      .string()
+      .regex(/^[a-z][a-z0-9-]{0,31}$/)
+      .describe("the kind of CI, such as github"),
+    id: name.describe("as the CI names it; `nodeyard explain` finds the lease by it"),
+    name: name.nullable().default(null),
+    url: z
+      .url({ protocol: /^https?$/ })
+      .max(2_048)
+      .nullable()
+      .default(null)
+      .describe("its page"),
+  })
+  .optional()
+  .describe("the job of a CI that the lease is for");
+const data = z
+  .string()
+  .max(4_096)
+  .optional()
+  .describe("the memory of the client, for its successor; everybody who sees the lease sees it");
 const nodeId = z.object({ id: z.string().regex(/^[0-9]{10}$/) });
 const leaseSchema = schemaOf(z, leaseFields);
 
@@ -55,6 +77,8 @@ const createLease = route({
       .default("200")
       .describe("100 is served before 200"),
     tenant: name.optional().describe("whose limits count; needed where the token is for several"),
+    job,
+    data,
   }),
   status: 201,
   reply: leaseSchema,
@@ -71,7 +95,7 @@ const createLease = route({
       forMs: body.for_seconds * 1_000,
       priority: body.priority,
       ...(body.heartbeat_seconds === undefined ? {} : { heartbeatMs: body.heartbeat_seconds * 1_000 }),
-      ...defined({ tenant }),
+      ...defined({ tenant, job: body.job, data: body.data }),
     });
     return rowOf(leaseFields, lease);
   },
@@ -139,12 +163,13 @@ const leaseRoutes: readonly Route[] = [
     summary: "Say that the client of a lease lives",
     roles: LEASERS,
     params: leaseId,
+    body: z.strictObject({ data }).optional(),
     status: 200,
     reply: leaseSchema,
     handle: async (call) => {
       // Rejects with LeaseError, answered with 409, when the lease has ended: its nodes are lost.
       const { id } = ownLease(call);
-      return rowOf(leaseFields, await keepLease(call.known.handles, id));
+      return rowOf(leaseFields, await keepLease(call.known.handles, id, defined({ data: call.body?.data })));
     },
   }),
   route({

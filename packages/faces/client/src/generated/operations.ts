@@ -86,14 +86,14 @@ export interface Operations {
   /** What something waits for, since when, what happened so far, and what happens next; asks all launchers. */
   explain: {
     path: {
-      readonly kind: "request" | "lease" | "node" | "label" | "image";
+      readonly kind: "request" | "lease" | "job" | "node" | "label" | "image";
       readonly id: string;
     };
     query: undefined;
     body: undefined;
     reply: {
       readonly v: 1;
-      readonly kind: "request" | "lease" | "node" | "label" | "image";
+      readonly kind: "request" | "lease" | "job" | "node" | "label" | "image";
       readonly id: string;
       readonly state: string;
       readonly next: string;
@@ -427,12 +427,16 @@ export interface Operations {
       readonly labels?: string;
       /** values of tenant, with commas between */
       readonly tenant?: string;
+      /** values of job.system, with commas between */
+      readonly "job.system"?: string;
+      /** values of job.id, with commas between */
+      readonly "job.id"?: string;
       /** key to sort by, - for descending; otherwise id */
-      readonly sort?: "id" | "-id" | "state" | "-state" | "owner" | "-owner" | "labels" | "-labels" | "request" | "-request" | "nodes" | "-nodes" | "tenant" | "-tenant" | "created" | "-created" | "expires" | "-expires" | "until" | "-until" | "heartbeat_seconds" | "-heartbeat_seconds" | "verdict" | "-verdict";
+      readonly sort?: "id" | "-id" | "state" | "-state" | "owner" | "-owner" | "labels" | "-labels" | "request" | "-request" | "nodes" | "-nodes" | "tenant" | "-tenant" | "created" | "-created" | "expires" | "-expires" | "until" | "-until" | "heartbeat_seconds" | "-heartbeat_seconds" | "verdict" | "-verdict" | "job" | "-job" | "data" | "-data";
       readonly limit?: number;
       /** `next` of the page before, with the same other parameters */
       readonly cursor?: string;
-      /** keys to return, with commas between, of: id, state, owner, labels, request, nodes, tenant, created, expires, until, heartbeat_seconds, verdict */
+      /** keys to return, with commas between, of: id, state, owner, labels, request, nodes, tenant, created, expires, until, heartbeat_seconds, verdict, job, data */
       readonly fields?: string;
     };
     body: undefined;
@@ -452,6 +456,15 @@ export interface Operations {
         readonly until?: string | null;
         readonly heartbeat_seconds?: number | null;
         readonly verdict?: "ok" | "dirty" | "infra-failure" | null;
+        /** the job of a CI that it is for */
+        readonly job?: {
+          readonly system: string;
+          readonly id: string;
+          readonly name: string | null;
+          readonly url: string | null;
+        } | null;
+        /** the memory of its client */
+        readonly data?: string | null;
       }>;
       readonly next: string | null;
     };
@@ -471,6 +484,18 @@ export interface Operations {
       readonly priority?: string;
       /** whose limits count; needed where the token is for several */
       readonly tenant?: string;
+      /** the job of a CI that the lease is for */
+      readonly job?: {
+        /** the kind of CI, such as github */
+        readonly system: string;
+        /** as the CI names it; `nodeyard explain` finds the lease by it */
+        readonly id: string;
+        readonly name?: string | null;
+        /** its page */
+        readonly url?: string | null;
+      };
+      /** the memory of the client, for its successor; everybody who sees the lease sees it */
+      readonly data?: string;
     };
     reply: {
       readonly id: string;
@@ -487,6 +512,15 @@ export interface Operations {
       readonly until: string | null;
       readonly heartbeat_seconds: number | null;
       readonly verdict: "ok" | "dirty" | "infra-failure" | null;
+      /** the job of a CI that it is for */
+      readonly job: {
+        readonly system: string;
+        readonly id: string;
+        readonly name: string | null;
+        readonly url: string | null;
+      } | null;
+      /** the memory of its client */
+      readonly data: string | null;
     };
   };
   /** Get one of the leases. */
@@ -511,6 +545,15 @@ export interface Operations {
       readonly until: string | null;
       readonly heartbeat_seconds: number | null;
       readonly verdict: "ok" | "dirty" | "infra-failure" | null;
+      /** the job of a CI that it is for */
+      readonly job: {
+        readonly system: string;
+        readonly id: string;
+        readonly name: string | null;
+        readonly url: string | null;
+      } | null;
+      /** the memory of its client */
+      readonly data: string | null;
     };
   };
   /** List the labels that pools offer. */
@@ -1158,7 +1201,10 @@ export interface Operations {
       readonly id: string;
     };
     query: undefined;
-    body: undefined;
+    body: {
+      /** the memory of the client, for its successor; everybody who sees the lease sees it */
+      readonly data?: string;
+    };
     reply: {
       readonly id: string;
       readonly state: "waiting" | "granted" | "failed" | "released";
@@ -1174,6 +1220,15 @@ export interface Operations {
       readonly until: string | null;
       readonly heartbeat_seconds: number | null;
       readonly verdict: "ok" | "dirty" | "infra-failure" | null;
+      /** the job of a CI that it is for */
+      readonly job: {
+        readonly system: string;
+        readonly id: string;
+        readonly name: string | null;
+        readonly url: string | null;
+      } | null;
+      /** the memory of its client */
+      readonly data: string | null;
     };
   };
   /** Keep the nodes of a lease for so long from now. */
@@ -1202,6 +1257,15 @@ export interface Operations {
       readonly until: string | null;
       readonly heartbeat_seconds: number | null;
       readonly verdict: "ok" | "dirty" | "infra-failure" | null;
+      /** the job of a CI that it is for */
+      readonly job: {
+        readonly system: string;
+        readonly id: string;
+        readonly name: string | null;
+        readonly url: string | null;
+      } | null;
+      /** the memory of its client */
+      readonly data: string | null;
     };
   };
   /** Give the nodes of a lease back, with a verdict on them; twice is the same as once. */

@@ -4,6 +4,7 @@ import { useId, useState } from "preact/hooks";
 import { now } from "../data/clock.ts";
 import { msOf } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
+import type { LeaseRow } from "../data/rows.ts";
 
 /** Sign and tone of each state. Signs differ in shape, because some users cannot tell the colours apart. */
 const STATES: Readonly<Record<string, readonly [sign: string, tone: string]>> = {
@@ -83,6 +84,19 @@ export function Link({ view, id }: { readonly view: string; readonly id: string 
   return (
     <a class={/^(nodes|requests|leases)$/.test(view) ? "id" : ""} href={hrefOf(view, id)}>
       {id}
+    </a>
+  );
+}
+
+/** The job of a CI that a lease is for, with a link to its page there. The server takes links of the web only. */
+export function Job({ job }: Pick<LeaseRow, "job">) {
+  if (job == null) return null;
+  const text = [job.system, job.name, job.id].filter((part) => part !== null).join(" ");
+  return job.url === null ? (
+    <span>{text}</span>
+  ) : (
+    <a href={job.url} target="_blank" rel="noopener noreferrer">
+      {text}
     </a>
   );
 }

@@ -8,7 +8,7 @@ import { row } from "../data/state.ts";
 import { Action, Duration } from "../ui/dialog.tsx";
 import { Labels } from "../ui/facts.tsx";
 import { ListPage } from "../ui/list-page.tsx";
-import { Age, Copy, Link, Problem, State, When } from "../ui/pieces.tsx";
+import { Age, Copy, Job, Link, Problem, State, When } from "../ui/pieces.tsx";
 import { Story } from "../ui/story.tsx";
 import { useChange, useLoad } from "../ui/use.ts";
 import type { Column } from "../ui/virtual-list.tsx";
@@ -34,6 +34,13 @@ const COLUMNS: readonly Column<LeaseRow>[] = [
     wide: true,
     value: ({ owner }) => owner,
     cell: ({ owner }) => <Owner owner={owner} />,
+  },
+  {
+    key: "job",
+    title: "Job",
+    wide: true,
+    value: ({ job }) => job?.id ?? "",
+    cell: ({ job }) => <Job job={job} />,
   },
   {
     key: "tenant",
@@ -136,6 +143,7 @@ function LeaseView({ id }: { readonly id: string }) {
             ends: isOpen(lease) && <When at={lease.until} />,
             heartbeat: lease.heartbeat_seconds != null && `every ${lease.heartbeat_seconds} s, or it ends`,
             owner: <Owner owner={lease.owner} />,
+            job: lease.job && <Job job={lease.job} />,
             tenant: lease.tenant,
             request: lease.request,
             verdict: lease.verdict,

@@ -7,7 +7,7 @@ import { Action, Duration } from "../ui/dialog.tsx";
 import { Labels } from "../ui/facts.tsx";
 import { ListPage } from "../ui/list-page.tsx";
 import { NodeConsole } from "../ui/node-console.tsx";
-import { Age, Copy, Link, State } from "../ui/pieces.tsx";
+import { Age, Copy, Job, Link, State } from "../ui/pieces.tsx";
 import { Story } from "../ui/story.tsx";
 import type { Column } from "../ui/virtual-list.tsx";
 
@@ -35,6 +35,7 @@ const COLUMNS: readonly Column<NodeRow>[] = [
     value: ({ provider }) => provider ?? "",
     cell: (node) => <Place node={node} />,
   },
+  { key: "job", title: "Job", wide: true, cell: (node) => <Job job={jobOf(node)} /> },
   { key: "address", title: "Address", wide: true, cell: (node) => addressOf(node) ?? "" },
   {
     key: "tenant",
@@ -62,6 +63,11 @@ export function NodesView({ id }: { readonly id: string | undefined }) {
       }
     />
   );
+}
+
+/** The job of a CI that has the node, by the lease that holds it. */
+function jobOf({ id }: NodeRow) {
+  return rows("lease").find(({ nodes }) => nodes.includes(id))?.job ?? null;
 }
 
 function addressOf({ interface_ip, public_ipv4, ipv6, private_ipv4 }: NodeRow): string | undefined {
@@ -107,6 +113,7 @@ function factsOf(node: NodeRow): Readonly<Record<string, unknown>> {
     label: node.label,
     provider: <Place node={node} whole />,
     request: node.allocated_to,
+    job: jobOf(node) && <Job job={jobOf(node)} />,
     tenant: node.tenant,
     host: node.hostname,
     address: addressOf(node),

@@ -15,7 +15,7 @@ export function defineExplain(command: Command, session: Session): void {
   command
     .argument(
       "<what...>",
-      'an id as "list" and "request" print it, or a label; its kind may come first (label 7), and must for a diskimage (image debian)',
+      'an id as "list" and "request" print it, a label, or the id of a job of a CI; its kind may come first (label 7, job 7), and must for a diskimage (image debian)',
     )
     .option("--json", "an object on stdout")
     .addHelpText(
@@ -27,7 +27,12 @@ export function defineExplain(command: Command, session: Session): void {
       // Before the tree is opened: a wrong word is a usage error, also where no tree answers.
       const subject = parseSubject(words);
       return withBackend(session, async (backend) => {
-        const { explanation, silent, journal } = await backend.explain(subject);
+        const asked = await backend.explain(subject);
+        // A CI may name its jobs in any way, so only a word that means nothing else is taken for one.
+        const isJob = asked.explanation === undefined && words.length === 1;
+        const { explanation, silent, journal } = isJob
+          ? await backend.explain({ kind: "job", id: words[0]! })
+          : asked;
         if (explanation === undefined)
           throw await nothingKnown(backend, subject, journal, unanswered(silent));
         const { io } = session;
@@ -49,7 +54,7 @@ async function nothingKnown(
     case "label":
       return new CommandError(
         "cli.nothing_known",
-        `${await unknownLabels(backend, [id])}; no node or request has it${silent}; for a diskimage: nodeyard explain image ${id}`,
+        `${await unknownLabels(backend, [id])}; no node or request has it${silent}; nor has a lease a job of this name; for a diskimage: nodeyard explain image ${id}`,
       );
     case "image":
       return new CommandError(

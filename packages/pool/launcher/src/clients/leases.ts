@@ -204,7 +204,7 @@ export class LeaseKeeper {
     journal.write({
       event: "lease.granted",
       request: request.id,
-      facts: { lease: lease.id, nodes: granted.nodes, owner: lease.owner },
+      facts: { lease: lease.id, nodes: granted.nodes, owner: lease.owner, ...jobOf(lease) },
     });
   }
 
@@ -215,7 +215,7 @@ export class LeaseKeeper {
       { op: "set", path: entry.path, data: encodeLease(failed, entry.data), version: entry.version },
       { op: "delete", path: paths.request(request.id) },
     ]);
-    const facts = { lease: lease.id };
+    const facts = { lease: lease.id, ...jobOf(lease) };
     this.#context.journal.write({ event: "lease.failed", request: request.id, facts });
   }
 
@@ -258,4 +258,9 @@ export class LeaseKeeper {
     });
     return undefined;
   }
+}
+
+/** The job by which people look for the lease when it is gone. */
+function jobOf({ job }: Lease): { readonly job?: string } {
+  return job === null ? {} : { job: job.id };
 }

@@ -1,7 +1,7 @@
 import type { OperationHandles } from "../handles.ts";
 import { imageStory } from "./image-story.ts";
 import { labelStory } from "./label-story.ts";
-import { leaseStory } from "./lease-story.ts";
+import { jobStory, leaseStory } from "./lease-story.ts";
 import type { QueryMembers } from "./member-replies.ts";
 import { nodeStory } from "./node-story.ts";
 import { requestStory } from "./request-story.ts";
@@ -15,7 +15,8 @@ export { type Explanation, type Story, type StoryKind, toExplanation } from "./s
 
 /** What there is to explain, once it is known what an id or name means. */
 export interface Explained {
-  readonly kind: StoryKind;
+  /** A job of a CI is explained by the lease that is for it. */
+  readonly kind: StoryKind | "job";
   readonly id: string;
 }
 
@@ -33,6 +34,8 @@ export function explain(
       return requestStory(handles, id, query);
     case "lease":
       return leaseStory(handles, id, query);
+    case "job":
+      return jobStory(handles, id, query);
     case "node":
       return nodeStory(handles, id, query);
     case "label":

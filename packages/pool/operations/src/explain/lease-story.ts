@@ -1,7 +1,7 @@
 import type { Lease } from "@nodeyard/model";
 import { treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "../handles.ts";
-import { readLease, readNode } from "../listing.ts";
+import { listLeases, readLease, readNode } from "../listing.ts";
 import { fromTree, goneStory, type QueryMembers, replyParts } from "./member-replies.ts";
 import { failureOf, requestStory } from "./request-story.ts";
 import type { Story } from "./story.ts";
@@ -31,6 +31,7 @@ export async function leaseStory(
       created: new Date(lease.created).toISOString(),
       labels: lease.labels,
       owner: lease.owner,
+      job: lease.job,
       expires: new Date(lease.expires).toISOString(),
       request: lease.request,
       request_state: story?.state ?? null,
@@ -41,6 +42,18 @@ export async function leaseStory(
     ...replyParts(replies),
     steps: story?.steps ?? [],
   };
+}
+
+/** The explanation of the lease that is, or was last, for a job of a CI. Undefined when neither the tree nor a journal knows one. */
+export async function jobStory(
+  handles: OperationHandles,
+  id: string,
+  query: QueryMembers,
+): Promise<Story | undefined> {
+  const { items } = await listLeases(handles);
+  const mine = items.filter(({ job }) => job?.id === id).sort((a, b) => a.created - b.created);
+  const found = mine.at(-1)?.id ?? (await query({ job: id })).history.events.at(-1)?.facts.lease;
+  return typeof found === "string" ? leaseStory(handles, found, query) : undefined;
 }
 
 /** What the lease waits for, by its state; the clock may have ended it before a launcher has. */

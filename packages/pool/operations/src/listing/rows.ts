@@ -177,6 +177,15 @@ export const leaseFields: Fields<Lease> = {
     ({ heartbeat }) => (heartbeat === null ? null : heartbeat / 1_000),
   ],
   verdict: [(z) => z.enum(leaseVerdicts).nullable(), ({ verdict }) => verdict],
+  job: [
+    (z) =>
+      z
+        .object({ system: z.string(), id: z.string(), name: maybe(z), url: maybe(z) })
+        .nullable()
+        .describe("the job of a CI that it is for"),
+    ({ job }) => job,
+  ],
+  data: [about(maybe, "the memory of its client"), ({ data }) => data],
 };
 
 /** The column of the time that is left until the row's `expires`. */
@@ -189,12 +198,18 @@ export const leaseColumns: readonly Column[] = [
   // A lease of a thousand nodes is one line that can be read.
   { heading: "Labels", key: "labels", show: ({ labels }) => labelsText(labels as readonly string[]) },
   ...columns({ Request: "request" }),
+  { heading: "Job", key: "job", show: ({ job }) => jobText(job as Lease["job"]) },
   { heading: "Nodes", key: "nodes", show: ({ nodes }) => some(nodes as readonly string[]) },
   ...columns({ "Time Left": ["time_left", timeLeft] }),
 ];
 
 /** What only `--json` shows of a lease. */
 export const leaseJson = columns({ Expires: "expires", Age: ["age", ageOf("created")] });
+
+/** Its id is what people look for: the CI shows it. */
+function jobText(job: Lease["job"]): string {
+  return job === null ? "" : `${job.system} ${job.id}`;
+}
 
 /** A few names whole; of many the first and the last. */
 function some(names: readonly string[]): string {
