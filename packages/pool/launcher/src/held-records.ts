@@ -30,7 +30,8 @@ export type HeldRequest = HeldRecord<RequestRecord, RequestPatch>;
 
 /**
  * When another client has changed the record meanwhile, `sameGround` says whether our write may be merged into its version. It may if the
- * fields are the same on which the decision to write was based; a client may set a comment or hold time at any moment.
+ * fields are the same on which the decision to write was based; a client may set a comment at any moment. A state that was written once more
+ * has another time: its age, and so a hold, begins anew.
  */
 const nodeKind: RecordKind<NodeRecord, NodePatch> = {
   decode: decodeNode,
@@ -38,6 +39,7 @@ const nodeKind: RecordKind<NodeRecord, NodePatch> = {
   change: changeNode,
   sameGround: (ours, theirs) =>
     ours.state === theirs.state &&
+    ours.stateTime === theirs.stateTime &&
     ours.allocatedTo === theirs.allocatedTo &&
     ours.provider === theirs.provider,
 };

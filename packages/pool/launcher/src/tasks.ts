@@ -203,7 +203,7 @@ export class Tasks {
   }
 
   async #delete(
-    { node, state: expected }: Extract<Action, { type: "delete" }>,
+    { node, version }: Extract<Action, { type: "delete" }>,
     signal: AbortSignal,
     live: LiveTask,
   ): Promise<SchedulerEvent> {
@@ -211,7 +211,7 @@ export class Tasks {
     const provider = this.#context.view.nodes.byId.get(node)?.record.provider ?? "";
     const retryMs = await this.#gateOf(provider).run(async () => {
       live.at("deletes");
-      return signal.aborted ? undefined : this.#deletions.delete(node, expected, signal, live);
+      return signal.aborted ? undefined : this.#deletions.delete(node, version, signal, live);
     });
     return { type: "deleted", node, ...defined({ retryMs }) };
   }

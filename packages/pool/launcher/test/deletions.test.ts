@@ -90,11 +90,11 @@ describe("a node that cannot be deleted", () => {
   });
 });
 
-describe("a deletion that was decided of a node in one state and finds it in another", () => {
-  /** Decides to delete a node that is `decided`, and becomes `found` before its turn comes. Returns its state in the end. */
+describe("a deletion that was decided of a node whose record was written since", () => {
+  /** Decides to delete a node that is `decided`, and is written as `found` before its turn comes. Returns its state in the end. */
   async function late(
     decided: string,
-    found: string,
+    found: string | undefined,
     seen: "by nobody" | "by the view" = "by nobody",
     more: object = {},
   ): Promise<unknown> {
@@ -122,12 +122,13 @@ describe("a deletion that was decided of a node in one state and finds it in ano
     await world.settle(parts.view.start());
     // So many others go first that it has to wait.
     for (let other = 0; other < 300; other++)
-      parts.tasks.perform({ type: "delete", node: String(9_000_000_000 + other), state: "used", why: "" });
-    void world.other.set(paths.node(node), Buffer.from(JSON.stringify({ ...record, state: found, ...more })));
+      parts.tasks.perform({ type: "delete", node: String(9_000_000_000 + other), version: 0, why: "" });
+    const written = JSON.stringify({ ...record, state: found, ...more });
+    if (found !== undefined) void world.other.set(paths.node(node), Buffer.from(written));
     const viewed = () => parts.view.nodes.byId.get(node)!;
     if (seen === "by the view") await world.until("the view knows", () => viewed().version === 1);
     else expect(viewed().record.state).toBe(decided);
-    parts.tasks.perform({ type: "delete", node, state: decided, why: "" });
+    parts.tasks.perform({ type: "delete", node, version: 0, why: "" });
     await world.run(500);
     expect(world.children(paths.nodeLock(node)), "it lets go of the lock").toEqual([]);
     await world.settle(parts.view.close());
@@ -148,9 +149,15 @@ describe("a deletion that was decided of a node in one state and finds it in ano
     expect(await late("ready", "ready", "by the view", { allocated_to: "100-0000000001" })).toBe("ready");
   });
 
+  test("leaves a held node alone that was held once more meanwhile, whether the view knows or not", async () => {
+    const again = { state_time: 2, hold_expiration: 3_600 };
+    expect(await late("hold", "hold", "by nobody", again)).toBe("hold");
+    expect(await late("hold", "hold", "by the view", again)).toBe("hold");
+  });
+
   test("goes on when it is unchanged, or has no user", async () => {
     for (const state of ["in-use", "testing", "ready", "hold"])
-      expect(await late(state, state), state).toBeUndefined();
+      expect(await late(state, undefined), state).toBeUndefined();
     expect(await late("building", "failed")).toBeUndefined();
   });
 });

@@ -312,7 +312,8 @@ function makeRoom(
     // The node leaves the index before its record changes, so no later event tells min-ready that an idle node is missing.
     for (const label of state.idle.remove(id)?.labels ?? []) state.todo.labels.add(label);
     state.busyNodes.add(id);
-    turn.actions.push({ type: "delete", node: id, state: "ready", why: `makes room for ${head.id}` });
+    const { version } = state.nodes.get(id)!;
+    turn.actions.push({ type: "delete", node: id, version, why: `makes room for ${head.id}` });
     missing--;
   }
 }

@@ -76,13 +76,13 @@ function isOurs(state: State, { record }: NodeEntry): boolean {
 
 /** The time of the node has come: takes it back from a request that is gone, or deletes it. */
 function act(state: State, turn: Turn, entry: NodeEntry): void {
-  const { id, record } = entry;
+  const { id, record, version } = entry;
   forgetDue(state, id);
   state.busyNodes.add(id);
   unoffer(state, id);
   if (record.state === "ready" && record.allocatedTo !== null)
     turn.actions.push({ type: "deallocate", node: id });
-  else turn.actions.push({ type: "delete", node: id, state: record.state, why: reasonFor(record.state) });
+  else turn.actions.push({ type: "delete", node: id, version, why: reasonFor(record.state) });
 }
 
 /** Why a node is deleted, for the journal. */

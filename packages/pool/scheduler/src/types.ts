@@ -210,8 +210,8 @@ export type Action =
       readonly slot?: undefined;
       readonly refused: { readonly why: string; readonly gone: boolean };
     }
-  /** `state`: the node's state at the time of the decision. If it differs once the node is locked, the scheduler decides again. */
-  | { readonly type: "delete"; readonly node: string; readonly state: string; readonly why: string }
+  /** `version`: of the record for which this was decided. If it differs once the node is locked, the scheduler decides again. */
+  | { readonly type: "delete"; readonly node: string; readonly version: number; readonly why: string }
   | { readonly type: "deallocate"; readonly node: string }
   | { readonly type: "min-ready"; readonly label: string; readonly count: number }
   /** A launch begins. `probe`: as the one try of an offering that is closed. */

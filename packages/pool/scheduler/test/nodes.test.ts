@@ -8,7 +8,7 @@ describe("nodes that are done with", () => {
       const fixture = new SchedulerFixture(policy([pool()]));
       expect(fixture.node("0000000001", { state }, ["c"])).toEqual([]);
       expect(fixture.node("0000000001", { state })).toEqual([
-        { type: "delete", node: "0000000001", state, why: state },
+        { type: "delete", node: "0000000001", version: 0, why: state },
       ]);
       expect(fixture.tell({ type: "tick" })).toEqual([]);
       // Somebody touched it before the deletion has its lock.
@@ -122,7 +122,7 @@ describe("nodes that are done with", () => {
     fixture.node("0000000001");
     fixture.node("0000000002", { allocated_to: "100-0000000001" });
     expect(fixture.wait(2_000)).toEqual([
-      { type: "delete", node: "0000000001", state: "ready", why: "older than max-ready-age" },
+      { type: "delete", node: "0000000001", version: 0, why: "older than max-ready-age" },
     ]);
   });
 });

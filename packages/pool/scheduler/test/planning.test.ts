@@ -43,7 +43,7 @@ describe("zones", () => {
     const actions = fixture.request(id(1), { node_types: ["small", "small", "small"] });
     expect(fixture.code(id(1))).toBe("capacity.pool");
     expect(actions.filter(({ type }) => type === "delete")).toEqual([
-      { type: "delete", node: nodeId(3), state: "ready", why: `makes room for ${id(1)}` },
+      { type: "delete", node: nodeId(3), version: 0, why: `makes room for ${id(1)}` },
     ]);
     expect(fixture.gone("node", nodeId(3))).toContainEqual(
       expect.objectContaining({

@@ -143,7 +143,7 @@ describe("capacity", () => {
     fixture.node("0000000002");
     const actions = fixture.request("100-0000000001", { node_types: ["large"] });
     expect(actions.filter((action) => action.type === "delete")).toEqual([
-      { type: "delete", node: "0000000001", state: "ready", why: "makes room for 100-0000000001" },
+      { type: "delete", node: "0000000001", version: 0, why: "makes room for 100-0000000001" },
     ]);
     expect(fixture.tell({ type: "tick" })).toEqual([]);
     expect(fixture.node("0000000001", { state: "deleting" }, ["c"])).toEqual([]);

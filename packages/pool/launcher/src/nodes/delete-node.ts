@@ -21,14 +21,15 @@ class Elsewhere extends errorClass("launcher.elsewhere") {}
  */
 const CLEAR_ROUNDS = 5;
 
-/** "skipped": locked by someone, or no longer to be deleted. "failed": to be tried again. */
+/** "skipped": locked by someone, or perhaps no longer to be deleted. "failed": to be tried again. */
 export type Deleted =
   | { readonly result: "deleted" | "skipped" }
   | { readonly result: "failed"; readonly error: string };
 
 /**
- * States from which a node is always deleted. A node in another state is deleted only if the decision named that state: a `ready` or
- * `hold` node needs a stated reason, and one that is `in-use` or `testing` may have to wait until its user has ended.
+ * States from which a node is always deleted. A node in another state is deleted only as the record for which that was decided: a `ready`
+ * or `hold` node has an age that begins anew when it is given that state once more, and the user of one that is `in-use` or `testing` may
+ * have come back.
  */
 const GOING: ReadonlySet<string> = new Set([
   "init",
@@ -42,13 +43,13 @@ const GOING: ReadonlySet<string> = new Set([
 
 /**
  * Deletes a node: lock, `deleting`, the machine, then record and lock in one commit. A crash anywhere leaves a record that the next
- * sweep finds again. `expected`: the state for which the deletion was decided. Rejects only for what `lockNode` and `release` reject
+ * sweep finds again. `version`: of the record for which the deletion was decided. Rejects only for what `lockNode` and `release` reject
  * with.
  */
 export async function deleteNode(
   context: NodeHandles,
   id: string,
-  { expected, attempt }: { readonly expected: string; readonly attempt: number },
+  { version, attempt }: { readonly version: number; readonly attempt: number },
   signal: AbortSignal,
   live: LiveTask,
 ): Promise<Deleted> {
@@ -57,10 +58,7 @@ export async function deleteNode(
   if (node === "busy") return { result: "skipped" };
   live.holds(node.held.contender);
   const { record } = node;
-  // A held node keeps the name of its request (docs/contract/zuul.md, "Using nodes"). A ready node with a request must not be deleted.
-  const stated = record.state === expected && (record.state !== "ready" || record.allocatedTo === null);
-  const wanted = GOING.has(record.state) || stated;
-  if (!wanted) {
+  if (!GOING.has(record.state) && node.version !== version) {
     await node.held.release();
     return { result: "skipped" };
   }

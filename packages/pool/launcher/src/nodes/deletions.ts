@@ -28,14 +28,14 @@ export class Deletions {
     context.view.follow((event) => this.#onEvent(event));
   }
 
-  /** Deletes a node whose record is `expected` now. Resolves with the pause before the next try; undefined: none is needed. */
+  /** `version`: of the record for which it was decided. Resolves with the pause before the next try; undefined: none is needed. */
   async delete(
     node: string,
-    expected: string,
+    version: number,
     signal: AbortSignal,
     live: LiveTask,
   ): Promise<number | undefined> {
-    const outcome = await this.#try(node, expected, signal, live);
+    const outcome = await this.#try(node, version, signal, live);
     // Aborted by our own stop or a lost session: that is no failure of the provider.
     if (outcome.result === "failed") return signal.aborted ? 0 : this.#failed(node, outcome.error);
     if (outcome.result === "skipped") return BUSY_MS;
@@ -63,9 +63,9 @@ export class Deletions {
     this.#tries.keep((node) => view.nodes.byId.has(node));
   }
 
-  async #try(node: string, expected: string, signal: AbortSignal, live: LiveTask): Promise<Deleted> {
+  async #try(node: string, version: number, signal: AbortSignal, live: LiveTask): Promise<Deleted> {
     const attempt = this.#tries.count(node) + 1;
-    return deleteNode(this.#context, node, { expected, attempt }, signal, live).catch((error: unknown) => ({
+    return deleteNode(this.#context, node, { version, attempt }, signal, live).catch((error: unknown) => ({
       result: "failed",
       error: messageOf(error),
     }));

@@ -86,7 +86,12 @@ describe("a write to a record that we hold", () => {
   });
 
   test("gives the record up when its ground moved, and leaves what the other wrote", async () => {
-    for (const theirs of [{ state: "hold" }, { allocated_to: "100-0000000009" }, { provider: "other" }]) {
+    for (const theirs of [
+      { state: "hold" },
+      { state_time: 2 },
+      { allocated_to: "100-0000000009" },
+      { provider: "other" },
+    ]) {
       const { world, id, node, meddle } = await bench();
       await meddle(theirs);
       await expect(world.settle(node.write({ state: "deleting" }))).rejects.toBeInstanceOf(FenceLost);
