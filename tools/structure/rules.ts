@@ -1,9 +1,17 @@
 /** The house rules as tables. They correspond to docs/design/house.md: change a line here only together with that page. */
 
 /** The floors of the house below `packages`, lowest first: a package imports what stands on its own floor or below. */
-export const FLOORS: readonly string[] = ["base", "slivers", "drivers", "pool", "faces", "nodeyard"];
+export const FLOORS: readonly string[] = [
+  "base",
+  "slivers",
+  "drivers",
+  "pool",
+  "faces",
+  "connect",
+  "nodeyard",
+];
 
-/** Packages that one must not need, although its floor would allow it. */
+/** Packages that one, or those of a floor (`FLOOR/*`), must not need, although the floor would allow it. */
 export const NEVER: Readonly<Record<string, readonly string[]>> = {
   // No driver by name: drivers supply their part of the schema through the contract.
   "@nodeyard/config": ["@nodeyard/driver-*"],
@@ -11,6 +19,25 @@ export const NEVER: Readonly<Record<string, readonly string[]>> = {
   "@nodeyard/scheduler": ["@nodeyard/tree", "@nodeyard/zookeeper", "@nodeyard/coordination"],
   // A skin of operations.
   "@nodeyard/api": ["@nodeyard/tree", "@nodeyard/zookeeper"],
+  // Connectors run anywhere: of the pool they know its client alone.
+  "connect/*": [
+    ...[
+      "@nodeyard/driver*",
+      "@nodeyard/sliver*",
+      "@nodeyard/config",
+      "@nodeyard/view",
+      "@nodeyard/scheduler",
+    ],
+    ...["@nodeyard/coordination", "@nodeyard/operations", "@nodeyard/planning", "@nodeyard/asking"],
+    ...[
+      "@nodeyard/launcher",
+      "@nodeyard/builder",
+      "@nodeyard/api",
+      "@nodeyard/dashboard",
+      "@nodeyard/metrics",
+      "@nodeyard/legacy",
+    ],
+  ],
   // A sliver manager runs on other machines: the others know the protocol, never the manager.
   "*": ["@nodeyard/sliver"],
 };

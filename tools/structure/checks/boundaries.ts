@@ -33,7 +33,7 @@ function unknownFloor(owner: Package): Finding {
 
 /** What a package may need follows from its manifest: floors, circles, and the few that the table forbids. */
 function checkNeeds(workspace: Workspace, owner: Package): Finding[] {
-  const forbidden = [...(NEVER[owner.name] ?? []), ...NEVER["*"]!];
+  const forbidden = [owner.name, `${floorOf(owner)}/*`, "*"].flatMap((name) => NEVER[name] ?? []);
   return needsOf(workspace, owner).flatMap((needed) => {
     if (matches(needed.name, forbidden)) return [inManifest(owner, `must not need ${needed.name}`)];
     const [own, other] = [owner, needed].map((one) => FLOORS.indexOf(floorOf(one)));

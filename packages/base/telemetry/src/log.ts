@@ -15,7 +15,7 @@ export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Parts of a process whose levels are set apart. `process` is what belongs to no other. */
-export const LOG_AREAS = ["process", "launcher", "builder", "driver", "tree", "api"] as const;
+export const LOG_AREAS = ["process", "launcher", "builder", "driver", "tree", "api", "connect"] as const;
 /** One of the parts of a process. */
 export type LogArea = (typeof LOG_AREAS)[number];
 

@@ -29,6 +29,17 @@ export const counterNames = {
     "Times that the configuration files were read: `loaded`, `refused` because of what they say, or `failed` to be applied",
     "result",
   ),
+  "connect.runners": by(
+    "Runners of a CI that ended: `done` with their job, `surplus` because no job waited any more, or `failed`",
+    "connector",
+    "end",
+  ),
+  "connect.calls": by(
+    "Calls of a CI that a connector answered or made, by what came of them",
+    "connector",
+    "call",
+    "result",
+  ),
   "journal.events": by("Events for the journal: `written`, or `dropped` because they could not be", "result"),
   "log.lines_dropped": by(
     "Lines of the log dropped because the disk, or the reader of the pipe, was too slow",

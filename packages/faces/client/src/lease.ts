@@ -75,9 +75,12 @@ export class Lease implements AsyncDisposable {
     this.#take(await this.#client.call("extend_lease", { path: { id: this.id }, body }));
   }
 
-  /** Notes a text of up to 4,096 characters in the lease, for whoever continues this client's work: `row.data`. No secrets. */
-  async note(data: string): Promise<void> {
-    this.#take(await this.#client.call("heartbeat_lease", { path: { id: this.id }, body: { data } }));
+  /**
+   * Says for which job of a CI it is, and notes a text of up to 4,096 characters for whoever continues this client's work (`row.data`).
+   * No secrets.
+   */
+  async describe(facts: NonNullable<Operations["heartbeat_lease"]["body"]>): Promise<void> {
+    this.#take(await this.#client.call("heartbeat_lease", { path: { id: this.id }, body: facts }));
   }
 
   /** Gives the nodes back. A lease that has already ended is no error. */

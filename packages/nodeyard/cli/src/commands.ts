@@ -37,6 +37,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/daemons.ts")).defineBuilder,
   },
   {
+    name: "connect",
+    summary: "run the connectors of a file, which lease nodes for jobs of other systems (-c connect.yaml)",
+    load: async () => (await import("./commands/daemons.ts")).defineConnect,
+  },
+  {
     name: "request",
     summary:
       "request nodes, all together or not at all; you keep them until the lease is released or expires",

@@ -25,6 +25,7 @@ export {
   openState,
   restoreTree,
   startBuilder,
+  startConnect,
   startLauncher,
   startUp,
   surveyLeaks,

@@ -24,3 +24,5 @@ export const restoreTree = onDemand(async () => (await import("./backup.ts")).re
 export const surveyLeaks = onDemand(async () => (await import("./surveys.ts")).surveyLeaks);
 /** The same as rows of a list (surveys.ts). */
 export const surveyRows = onDemand(async () => (await import("./surveys.ts")).surveyRows);
+/** Connectors of other systems (connect.ts). */
+export const startConnect = onDemand(async () => (await import("./connect.ts")).startConnect);

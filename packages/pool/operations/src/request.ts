@@ -11,7 +11,7 @@ import {
   newRequest,
   paths,
 } from "@nodeyard/model";
-import { defined, hexId, NodeyardError } from "@nodeyard/runtime";
+import { hexId, NodeyardError } from "@nodeyard/runtime";
 import { CommitFailed, ensurePath, ignoreExisting, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "./handles.ts";
 
@@ -171,30 +171,34 @@ async function noteRequest(
 
 /** Whether a repeated call asks for the same. The times are not compared, as a repetition comes later, nor what the client notes. */
 function isSame(a: Lease, b: Lease): boolean {
-  const facts = ({ owner, labels, tenant, heartbeat, job }: Lease) =>
-    JSON.stringify([owner, labels, tenant, heartbeat, job?.system, job?.id]);
+  const facts = ({ owner, labels, tenant, heartbeat }: Lease) =>
+    JSON.stringify([owner, labels, tenant, heartbeat]);
   return facts(a) === facts(b);
 }
 
 /**
  * Says that the client of a lease lives, or with `forMs` that it wants the nodes for so long from now, milliseconds. Returns the
- * lease as it is then. `data` replaces the memory of the client. Rejects with LeaseError for a lease that has ended: its nodes are lost, also when no launcher has taken
+ * lease as it is then. `job` and `data` replace what stands there. Rejects with LeaseError for a lease that has ended: its nodes are lost, also when no launcher has taken
  * them back yet.
  */
 export async function keepLease(
   handles: OperationHandles,
   id: string,
-  { forMs, data }: { readonly forMs?: number; readonly data?: string } = {},
+  { forMs, ...noted }: Pick<AskOptions, "job" | "data"> & { readonly forMs?: number } = {},
 ): Promise<Lease> {
   const now = treeNow(handles);
   const kept = await changeLease(handles, id, (lease) => {
     const isOver = lease.state === "released" || lease.state === "failed" || lease.expires <= now;
     if (isOver) throw endedLease(id);
     const { heartbeat } = lease;
-    const noted = { ...lease, ...defined({ data }) };
     const until = forMs === undefined ? lease.until : now + forMs;
-    if (heartbeat === null) return { ...noted, expires: until ?? lease.expires };
-    return { ...noted, until, expires: Math.min(until ?? Number.POSITIVE_INFINITY, now + heartbeat) };
+    if (heartbeat === null) return { ...lease, ...noted, expires: until ?? lease.expires };
+    return {
+      ...lease,
+      ...noted,
+      until,
+      expires: Math.min(until ?? Number.POSITIVE_INFINITY, now + heartbeat),
+    };
   });
   if (kept === undefined) throw endedLease(id);
   return kept;

@@ -163,13 +163,13 @@ const leaseRoutes: readonly Route[] = [
     summary: "Say that the client of a lease lives",
     roles: LEASERS,
     params: leaseId,
-    body: z.strictObject({ data }).optional(),
+    body: z.strictObject({ job, data }).optional(),
     status: 200,
     reply: leaseSchema,
     handle: async (call) => {
       // Rejects with LeaseError, answered with 409, when the lease has ended: its nodes are lost.
       const { id } = ownLease(call);
-      return rowOf(leaseFields, await keepLease(call.known.handles, id, defined({ data: call.body?.data })));
+      return rowOf(leaseFields, await keepLease(call.known.handles, id, defined({ ...call.body })));
     },
   }),
   route({

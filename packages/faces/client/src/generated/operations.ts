@@ -1202,6 +1202,16 @@ export interface Operations {
     };
     query: undefined;
     body: {
+      /** the job of a CI that the lease is for */
+      readonly job?: {
+        /** the kind of CI, such as github */
+        readonly system: string;
+        /** as the CI names it; `nodeyard explain` finds the lease by it */
+        readonly id: string;
+        readonly name?: string | null;
+        /** its page */
+        readonly url?: string | null;
+      };
       /** the memory of the client, for its successor; everybody who sees the lease sees it */
       readonly data?: string;
     };

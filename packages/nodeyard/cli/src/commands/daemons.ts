@@ -1,8 +1,10 @@
 import {
   type FrontWish,
+  HTTP_SOCKET,
   readText,
   type Stoppable,
   startBuilder,
+  startConnect,
   startLauncher,
   startUp,
   type TcpOptions,
@@ -25,6 +27,8 @@ interface UpOptions extends WebappOptions {
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly tlsCa?: string;
+  /** Path of connect.yaml. */
+  readonly connect?: string;
 }
 
 /** `nodeyard up` */
@@ -37,19 +41,58 @@ export function defineUp(command: Command, session: Session): void {
     )
     .option("--tls-cert <file>", "PEM file; addresses other than loopback need all three")
     .option("--tls-key <file>", "PEM")
-    .option("--tls-ca <file>", "PEM file; clients with a certificate of this CA may connect");
+    .option("--tls-ca <file>", "PEM file; clients with a certificate of this CA may connect")
+    .option("--connect <file>", "also run the connectors of this file (connect.yaml), on this pool");
   addWebappOptions(
     command,
     "webapp of the configuration if it has one; always: http.sock in the state folder",
   ).action((options: UpOptions) => {
     const listen = tcpOf(options);
     return run(session, options, { configured: "named", socket: true }, async (wish, log, stopping) => {
-      const running = await startUp({ ...wish, ...(listen && { listen }) }, session.machine, log, stopping);
-      const { addresses, label } = running;
+      const up = await startUp({ ...wish, ...(listen && { listen }) }, session.machine, log, stopping);
+      const running = options.connect === undefined ? up : await connected(up, options.connect, session, log);
+      const { addresses, label } = up;
       const facts = { state: wish.stateFolder, addresses };
       return { running, facts, text: "Nodeyard is up", after: () => showNext(session, label) };
     });
   });
+}
+
+/** A Nodeyard with connectors, which end before it. When they cannot be started, it is closed again. */
+async function connected(up: Stoppable, path: string, session: Session, log: ProcessLog): Promise<Stoppable> {
+  const socket = `${stateOf(session)}/${HTTP_SOCKET}`;
+  const connectors = await startConnect({ path, socket }, session.machine, log).catch(
+    async (error: unknown) => {
+      await up.close(0);
+      throw error;
+    },
+  );
+  return {
+    ...up,
+    async close(graceMs) {
+      await connectors.close(graceMs);
+      await up.close(graceMs);
+    },
+  };
+}
+
+/** `nodeyard connect`: `-c` names its file. */
+export function defineConnect(command: Command, session: Session): void {
+  command
+    .addHelpText(
+      "after",
+      "\nThe file is connect.yaml of -c, else /etc/nodeyard/connect.yaml. It has the address of the pool, and a section for each system.",
+    )
+    .action(async () => {
+      const log = logOf(session);
+      const { config: path = "/etc/nodeyard/connect.yaml" } = session.options();
+      const exitCode = await untilStopped(session.machine, log, async () => {
+        const running = await startConnect({ path }, session.machine, log);
+        log.info({ file: path }, "the connectors run");
+        return running;
+      }).finally(() => log.flush());
+      if (exitCode !== 0) throw new CommandFailed(exitCode);
+    });
 }
 
 /**

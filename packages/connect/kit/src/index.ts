@@ -1,0 +1,14 @@
+export {
+  type ConnectConfig,
+  connectSchema,
+  Keys,
+  readConnectConfig,
+  type Section,
+  secretIn,
+} from "./config.ts";
+export { type ConnectParts, startConnectors } from "./connectors.ts";
+export { type HttpAnswer, type HttpCall, httpCall, refusal } from "./edge/http.ts";
+export { ConnectConfigError, OnNodeError, SystemError } from "./errors.ts";
+export { type Connector, type ConnectorKind, type ConnectorParts, connectorKind } from "./kind.ts";
+export type { NodeShell, Program, ProgramEnd } from "./on-node.ts";
+export { type Runner, RunnerPool, type RunnerSource, type RunnerWish } from "./runners.ts";
