@@ -1,5 +1,6 @@
 import {
   type CreateOrder,
+  type Driver,
   type DriverContext,
   DriverError,
   type HttpRequest,
@@ -31,10 +32,9 @@ export function loadContext(labels: Iterable<string>) {
 }
 
 /** Connections to a double in this process. */
-export function wireTo(cloud: {
-  answer(arrived: Arrived, signal: AbortSignal): Promise<Answer>;
-}): Pick<Wire, "send" | "close"> {
+export function wireTo(cloud: { answer(arrived: Arrived, signal: AbortSignal): Promise<Answer> }): Wire {
   return {
+    stream: () => Promise.reject(new Error("nothing is streamed")),
     async send({ method, url, headers, body, signal }: HttpRequest) {
       return cloud.answer({ method, url, headers, body: await joined(body) }, signal);
     },
@@ -49,8 +49,8 @@ export abstract class CloudRig<Config extends ProviderConfig> {
   readonly #opened: Provider[] = [];
   #seed = 7;
 
-  /** A driver of its own, as another process has. */
-  protected abstract connect(config: Config, context: DriverContext): Promise<Provider>;
+  /** A driver of its own, as another process has. `through`: stands between it and its connections. */
+  abstract driver(through?: (wire: Wire) => Wire): Driver<Config>;
 
   open(config: Config, context: Partial<DriverContext> = {}): Promise<Provider> {
     return this.drive(this.opening(config, context));
@@ -58,7 +58,7 @@ export abstract class CloudRig<Config extends ProviderConfig> {
 
   /** The same while time is moved by another call. */
   async opening(config: Config, context: Partial<DriverContext> = {}): Promise<Provider> {
-    const provider = await this.connect(config, {
+    const provider = await this.driver().open(config, {
       ...{ clock: this.clock, random: seededRandom(this.#seed++), log: quiet, installation: INSTALLATION },
       scan: { scan: () => Promise.reject(new DriverError("timeout", "nothing scans here")) },
       ...context,

@@ -20,6 +20,14 @@ export interface Answer {
 /** The connection ends without an answer. */
 export class Dropped extends Error {}
 
+/** No answer comes. Rejects with the signal's reason. */
+export function silence(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
 /** A double that listens on a free loopback port: nothing is shared with other tests. */
 export async function listen(
   cloud: { answer(arrived: Arrived, signal: AbortSignal): Promise<Answer> },

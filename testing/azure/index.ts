@@ -2,4 +2,4 @@ export { AzureDouble, type Call, GROUPS, LOCATION, SUBSCRIPTION } from "./double
 export { SECRET, TENANT } from "./double/logins.ts";
 export { type AzureSettings, type Fault, SIZES, ZONES } from "./double/settings.ts";
 export type { Stored } from "./double/world.ts";
-export { HERE, startAzure, wireTo } from "./server.ts";
+export { startAzure } from "./server.ts";

@@ -1,4 +1,6 @@
 import type { Clock } from "@nodeyard/runtime";
+import type * as wire from "../../double-server.ts";
+import { Dropped, silence } from "../../double-server.ts";
 import { type Answer, type Asked, type Operation, Operations, Refusal } from "./answers.ts";
 import { skus, usages } from "./catalog.ts";
 import { Blobs } from "./images.ts";
@@ -30,14 +32,15 @@ export interface Call {
 type Origin = string;
 
 /**
- * Azure as its clients see it: login, resource manager and page blobs, in this process. `ask` answers one request; null: the connection
- * ends without an answer.
+ * Azure as its clients see it: login, resource manager and page blobs, in this process.
  */
 export class AzureDouble {
   readonly world: World;
   readonly blobs = new Blobs();
   readonly logins: Logins;
   readonly calls: Call[] = [];
+  /** Its address for links in answers. */
+  url = "https://azure.example";
   readonly #clock: Clock;
   readonly #operations: Operations;
   readonly #buckets = new Map<string, { left: number; at: number }>();
@@ -67,15 +70,24 @@ export class AzureDouble {
     return counts;
   }
 
-  async ask(asked: Asked): Promise<Answer | null | "silence"> {
+  /** The answer to a request. Rejects with Dropped, or with the signal's reason. */
+  async answer({ url, body, ...arrived }: wire.Arrived, signal: AbortSignal): Promise<wire.Answer> {
+    signal.throwIfAborted();
+    const asked = { ...arrived, url: new URL(url, this.url), body: Buffer.from(body) };
+    const answer = await this.#answered(asked, signal);
+    const type = { "content-type": "application/json; charset=utf-8" };
+    return { status: answer.status, headers: { ...type, ...answer.headers }, text: textOf(answer) };
+  }
+
+  async #answered(asked: Asked, signal: AbortSignal): Promise<Answer> {
     this.#operations.advance();
     const { url, method } = asked;
     const login = this.logins.answer(asked);
     if (login !== undefined) return login;
     const call = `${method} ${typeOf(url.pathname)}`;
     const fault = this.#fault(call);
-    if (fault?.how === "drop") return null;
-    if (fault?.how === "silence") return "silence";
+    if (fault?.how === "drop") throw new Dropped();
+    if (fault?.how === "silence") return silence(signal);
     if (fault?.how === "page")
       return { status: fault.status ?? 502, headers: { "content-type": "text/html" }, body: "<h1>No</h1>" };
     let answer: Answer;
@@ -93,7 +105,8 @@ export class AzureDouble {
       answer = error.answer;
     }
     this.#note(call, asked, answer);
-    return fault?.how === "drop-answer" ? null : answer;
+    if (fault?.how === "drop-answer") throw new Dropped();
+    return answer;
   }
 
   #note(
@@ -400,7 +413,7 @@ function shown(body: unknown): unknown {
 }
 
 /** The text that goes over the wire. */
-export function textOf({ body }: Answer): string {
+function textOf({ body }: Answer): string {
   if (body === undefined) return "";
   return typeof body === "string" ? body : JSON.stringify(shown(body));
 }

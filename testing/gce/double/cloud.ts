@@ -1,5 +1,5 @@
 import { type Clock, sleep } from "@nodeyard/runtime";
-import { type Answer, type Arrived, Dropped } from "../../double-server.ts";
+import { type Answer, type Arrived, Dropped, silence } from "../../double-server.ts";
 import { errorInfo, json, missing, PAGE, Refusal } from "./answers.ts";
 import { Compute } from "./compute.ts";
 import { Discovery, type Named } from "./discovery.ts";
@@ -259,11 +259,4 @@ function changed(value: Record<string, unknown> | undefined, fault: GceFault | u
   if (value === undefined || fault === undefined) return value;
   if (fault.how === "empty") return { ...value, items: Array.isArray(value.items) ? [] : {} };
   return fault.how === "unreachable" ? { ...value, unreachables: ["projects/1/zones/us-central1-b"] } : value;
-}
-
-function silence(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 }

@@ -1,5 +1,5 @@
 import type { Clock } from "@nodeyard/runtime";
-import { type Answer, type Arrived, Dropped } from "../../double-server.ts";
+import { type Answer, type Arrived, Dropped, silence } from "../../double-server.ts";
 import { json, page, Refusal } from "./answers.ts";
 import { Models } from "./models.ts";
 import { Objects } from "./objects.ts";
@@ -345,11 +345,4 @@ function inOldVersion(value: unknown): unknown {
     ...(ip && { primary_ipv4_address: ip.address }),
     ...(visibility && { owner_type: visibility === "private" ? "user" : "provider" }),
   };
-}
-
-function silence(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ExternalId, Provider } from "@nodeyard/driver";
+import type { ExternalId } from "@nodeyard/driver";
 import { type ConformanceRig, driverConformance } from "@nodeyard/driver-testkit";
 import { describe, expect, test } from "vitest";
 import { type AzureSettings, SECRET } from "../../../../testing/azure/index.ts";
@@ -23,19 +23,13 @@ function setup(settings: Partial<AzureSettings>) {
     const config = compile();
     const [pool] = config.pools;
     const elsewhere = compile({ small: {} }, { provider: { "resource-group": "other" } });
-    const opened: Provider[] = [];
-    const open = async (...order: Parameters<AzureRig["open"]>) => {
-      const provider = await rig.open(...order);
-      opened.push(provider);
-      return provider;
-    };
     return {
       clock: rig.clock,
       providerName: config.name,
       pool: pool!,
       label: pool!.labels.get("small")!,
-      open: (installation, purpose = "serve") => open(config, { installation, purpose }),
-      openElsewhere: (installation) => open(elsewhere, { installation }),
+      open: (installation, purpose = "serve") => rig.open(config, { installation, purpose }),
+      openElsewhere: (installation) => rig.open(elsewhere, { installation }),
       drive: (work) => rig.drive(work),
       settle: () => rig.clock.advance(60_000),
       writes: async () => azure.calls.filter(({ call }) => !call.startsWith("GET")).length,
@@ -67,10 +61,10 @@ function setup(settings: Partial<AzureSettings>) {
         });
       },
       async image() {
-        rig.images.set(IMAGE.file, DATA);
+        rig.files.set(IMAGE.file, DATA);
         return IMAGE;
       },
-      stop: () => rig.drive(Promise.all(opened.map((one) => one.close())).then(() => {})),
+      stop: () => rig.drive(rig.stop()),
     };
   };
 }

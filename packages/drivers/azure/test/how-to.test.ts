@@ -32,9 +32,9 @@ test("connect-azure.md: the provider of the page launches a machine", async () =
     })!;
     expect(found).toEqual([]);
     const rig = new AzureRig({ bootMs: 20_000 });
-    rig.files.set(String(provider["auth-path"]), JSON.stringify(AUTH));
+    rig.texts.set(String(provider["auth-path"]), JSON.stringify(AUTH));
     const opened = await rig.open(config);
-    const machine = await rig.create(opened, rig.order(config, "debian", 1, { az: "2" }));
+    const machine = await rig.create(opened, rig.orderOf(config, "debian", 1, { az: "2" }));
     expect(machine).toMatchObject({ az: "2", region: LOCATION });
   } finally {
     rmSync(folder, { recursive: true });

@@ -35,7 +35,7 @@ describe.skipIf(missing)("Microsoft's typed fakes", () => {
   test("know each request of the driver and each answer of the double, and find what is not of the API", async () => {
     const rig = new AzureRig({ operationMs: 3_000, bootMs: 5_000, pageSize: 2 });
     const data = vhd(5);
-    rig.images.set("/image.vhd", data);
+    rig.files.set("/image.vhd", data);
     const spot = {
       ...{ "use-spot": true, "custom-data": "a", "user-data": "b", "volume-size": 64 },
       tags: { a: "b" },
@@ -46,7 +46,7 @@ describe.skipIf(missing)("Microsoft's typed fakes", () => {
     );
     const provider = await rig.open(config);
     const orders = ["small", "small", "cheap"].map((label, at) =>
-      rig.order(config, label, at + 1, { az: "1" }),
+      rig.orderOf(config, label, at + 1, { az: "1" }),
     );
     for (const order of orders) await rig.create(provider, order);
     await rig.drive(provider.quota(signal));
@@ -66,9 +66,9 @@ describe.skipIf(missing)("Microsoft's typed fakes", () => {
     await rig.drive(runSteps((context) => upload(order, context), how));
     await rig.drive(provider.list(signal));
     rig.azure.set({ failure: { code: "OSProvisioningTimedOut", message: "no agent" } });
-    await rig.create(provider, rig.order(config, "small", 9)).catch(() => {});
+    await rig.create(provider, rig.orderOf(config, "small", 9)).catch(() => {});
     rig.azure.set({ failure: null, others: { standardDSv5Family: 200 } });
-    await rig.create(provider, rig.order(config, "small", 10)).catch(() => {});
+    await rig.create(provider, rig.orderOf(config, "small", 10)).catch(() => {});
     for (const one of orders) await rig.remove(provider, one);
     await rig.drive(runSteps((context) => remove(tag, context), how));
     const { calls } = rig.azure;

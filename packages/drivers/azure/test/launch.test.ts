@@ -1,8 +1,8 @@
 import { DriverError, runSteps, type UploadOrder } from "@nodeyard/driver";
 import { describe, expect, it, test, vi } from "vitest";
-import { HERE, LOCATION, SUBSCRIPTION, startAzure, TENANT } from "../../../../testing/azure/index.ts";
+import { LOCATION, SUBSCRIPTION, startAzure, TENANT } from "../../../../testing/azure/index.ts";
 import { thisHost } from "../src/edge/default.ts";
-import { AUTH, AzureRig, compile, INSTALLATION, vhd } from "./rig.ts";
+import { AUTH, AzureRig, compile, HERE, INSTALLATION, vhd } from "./rig.ts";
 
 const { signal } = new AbortController();
 const IMAGE_ID = `/subscriptions/${SUBSCRIPTION}/resourceGroups/g/providers/Microsoft.Compute/images/i`;
@@ -28,7 +28,7 @@ describe("a launch", () => {
     };
     const config = compile({ small: label }, { pool: { "public-ipv6": true } });
     const provider = await rig.open(config);
-    const order = rig.order(config, "small", 42, { az: "1" });
+    const order = rig.orderOf(config, "small", 42, { az: "1" });
     const machine = await rig.create(provider, order);
     expect(machine).toMatchObject({ cloud: "Azure", region: LOCATION, az: "1", hostname: "np0000000042" });
     expect(machine.interfaceIp).toBe(machine.publicIpv4);
@@ -74,7 +74,7 @@ describe("a launch", () => {
     const config = compile(labels, { provider: { "cloud-images": images } });
     const provider = await rig.open(config);
     for (const [at, { name }] of images.entries())
-      await rig.create(provider, rig.order(config, name, at + 1));
+      await rig.create(provider, rig.orderOf(config, name, at + 1));
     const used = rig.azure.calls
       .filter(({ call }) => call === "PUT virtualMachines")
       // biome-ignore lint/suspicious/noExplicitAny: a body of the API
@@ -102,8 +102,8 @@ describe("a launch", () => {
     const labels = { given: { "cloud-image": "given" }, made: { "cloud-image": "made" } };
     const config = compile(labels, { provider: { "cloud-images": images } });
     const provider = await rig.open(config);
-    await rig.create(provider, rig.order(config, "given", 1));
-    await rig.create(provider, rig.order(config, "made", 2));
+    await rig.create(provider, rig.orderOf(config, "given", 1));
+    await rig.create(provider, rig.orderOf(config, "made", 2));
     const [given, made] = rig.azure.calls
       .filter(({ call }) => call === "PUT virtualMachines")
       // biome-ignore lint/suspicious/noExplicitAny: a body of the API
@@ -134,7 +134,7 @@ describe("errors of Azure", () => {
     const rig = new AzureRig(settings);
     const config = compile();
     const provider = await rig.open(config);
-    const order = rig.order(config, "small", 1);
+    const order = rig.orderOf(config, "small", 1);
     expect(await kindOf(rig.create(provider, order))).toMatch(new RegExp(said));
     // A machine that has failed costs, so it goes.
     await rig.remove(provider, order);
@@ -148,7 +148,7 @@ describe("errors of Azure", () => {
     });
     const config = compile();
     const provider = await rig.open(config);
-    const in1 = rig.order(config, "small", 1, { az: "1" });
+    const in1 = rig.orderOf(config, "small", 1, { az: "1" });
     expect(await rig.drive(provider.offers!.zones!.list(config.pools[0]!, signal))).toEqual(["1", "2"]);
     expect(await kindOf(rig.create(provider, in1))).toMatch(/^capacity: .*ZonalAllocationFailed/);
     expect(await kindOf(rig.create(provider, { ...in1, az: "3" }))).toMatch(/^unsupported: /);
@@ -160,7 +160,7 @@ describe("errors of Azure", () => {
     const config = compile();
     const provider = await rig.open(config);
     rig.azure.set({ faults: [{ call: "PUT virtualMachines", how: "drop-answer", times: 3 }] });
-    const orders = Array.from({ length: 8 }, (_, at) => rig.order(config, "small", at + 1));
+    const orders = Array.from({ length: 8 }, (_, at) => rig.orderOf(config, "small", at + 1));
     await rig.drive(Promise.all(orders.map((order) => rig.create(provider, order))));
     expect(rig.azure.world.all("virtualMachines")).toHaveLength(8);
     expect(rig.azure.calls.filter(({ status }) => status === 429).length).toBeLessThan(2 * orders.length);
@@ -170,7 +170,8 @@ describe("errors of Azure", () => {
     const rig = new AzureRig({ faults: [{ call: "PUT virtualMachines", how: "drop-answer", times: 1 }] });
     const config = compile();
     const provider = await rig.open(config);
-    const launching = rig.launch(provider, rig.order(config, "small", 1));
+    const order = rig.orderOf(config, "small", 1);
+    const launching = rig.run((context) => provider.create(order, context), null);
     await rig.clock.advance(0);
     const [vm] = rig.azure.world.all("virtualMachines");
     vm!.tags = { ...vm!.tags, since: "then" };
@@ -208,10 +209,10 @@ it("quotas are those of the labels' families and market, less what others use", 
   });
   const config = compile({ small: {}, cheap: { "use-spot": true, "spot-max-price": 0.05 } });
   const provider = await rig.open(config);
-  await rig.create(provider, rig.order(config, "small", 1));
+  await rig.create(provider, rig.orderOf(config, "small", 1));
   const far = { hardwareProfile: { vmSize: "Standard_D2s_v5" }, provisioningState: "Succeeded" };
   rig.azure.world.make("nodes", "virtualMachines", "far", { location: "northeurope", properties: far });
-  const cheap = rig.order(config, "cheap", 2);
+  const cheap = rig.orderOf(config, "cheap", 2);
   await rig.create(provider, cheap);
   await rig.clock.advance(60_000);
   const limits = { instances: 25_000, "regional-vcpus": 290, standardDSv5Family: 150, lowPriorityCores: 100 };
@@ -233,7 +234,7 @@ it("parts that outlive their machine are leaks, also the disk, which has no tag"
   const rig = new AzureRig();
   const config = compile();
   const provider = await rig.open(config);
-  await rig.create(provider, rig.order(config, "small", 1));
+  await rig.create(provider, rig.orderOf(config, "small", 1));
   const { world } = rig.azure;
   const [vm] = world.all("virtualMachines");
   const types = async () =>
@@ -271,9 +272,9 @@ describe("a login", () => {
     ["App Service", {}, { IDENTITY_ENDPOINT: `${HERE}/msi/token`, IDENTITY_HEADER: "header-1" }],
   ])("by %s", async (_, file, env) => {
     const rig = new AzureRig();
-    rig.files.set("/token", "eyJ.federated.token\n");
+    rig.texts.set("/token", "eyJ.federated.token\n");
     const { clientId, clientSecret, tenantId, ...around } = AUTH;
-    rig.files.set("/auth.json", `\uFEFF${JSON.stringify({ ...around, ...file })}`);
+    rig.texts.set("/auth.json", `\uFEFF${JSON.stringify({ ...around, ...file })}`);
     Object.assign(rig.env, env);
     expect(await kindOf(opened(rig))).toBe("no error");
   });
@@ -302,7 +303,7 @@ describe("a login", () => {
     [{}, host, "access: .*resourceManagerEndpointUrl"],
   ])("with %j and %j is refused", async (file, env, said) => {
     const rig = new AzureRig();
-    rig.files.set("/auth.json", JSON.stringify(file));
+    rig.texts.set("/auth.json", JSON.stringify(file));
     Object.assign(rig.env, env);
     expect(await kindOf(opened(rig))).toMatch(new RegExp(said));
   });
@@ -323,7 +324,7 @@ describe("a login", () => {
   it("of another subscription than the provider's is refused", async () => {
     const rig = new AzureRig();
     const provider = await opened(rig);
-    rig.files.set("/auth.json", JSON.stringify({ ...AUTH, subscriptionId: "another" }));
+    rig.texts.set("/auth.json", JSON.stringify({ ...AUTH, subscriptionId: "another" }));
     await rig.clock.advance(3_600_000);
     expect(await kindOf(rig.drive(provider.list(signal)))).toMatch(/^access: .*are for another now/);
     expect(rig.azure.calls.filter(({ path }) => path.includes("another"))).toEqual([]);
@@ -333,7 +334,7 @@ describe("a login", () => {
 test("29: an upload writes the pages with data only, goes on after a crash, and a page that fails fails it", async () => {
   const rig = new AzureRig({ operationMs: 4_000 });
   const data = vhd(9);
-  rig.images.set("/image.vhd", data);
+  rig.files.set("/image.vhd", data);
   const config = compile({ small: {} }, { provider: { diskimages: [{ name: "conformance" }] } });
   const provider = await rig.open(config);
   const store = provider.offers!.images!;

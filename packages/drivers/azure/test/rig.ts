@@ -1,20 +1,18 @@
-import { type CreateOrder, type DriverContext, DriverError, type Provider, runSteps } from "@nodeyard/driver";
-import { seededRandom, VirtualClock } from "@nodeyard/runtime";
+import type { CreateOrder, Wire } from "@nodeyard/driver";
 import {
   AzureDouble,
   type AzureSettings,
-  HERE,
   LOCATION,
   SECRET,
   SUBSCRIPTION,
   TENANT,
-  wireTo,
 } from "../../../../testing/azure/index.ts";
+import { CloudRig, loadContext, wireTo } from "../../../../testing/cloud-rig.ts";
 import { type AzureProviderConfig, azureConfig, createAzureDriver } from "../src/index.ts";
 
-export const INSTALLATION = "6a1f6d1e-0f5e-4a62-9d51-6f3f0d8f5b01";
-const quiet = { debug() {}, info() {}, warn() {}, error() {} };
-const TOP = { username: "debian", pythonPath: "auto", shellType: null };
+export { INSTALLATION } from "../../../../testing/cloud-rig.ts";
+/** The address of a double that is asked in this process. */
+export const HERE = "https://azure.example";
 const KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGFz nodes";
 
 /** A file as `az ad sp create-for-rbac --sdk-auth` writes it. */
@@ -49,14 +47,7 @@ export function compile(
       },
     ],
   };
-  const report = ({ path, message }: { path: readonly unknown[]; message: string }) => {
-    throw new Error(`${path.join(".")}: ${message}`);
-  };
-  return azureConfig.load(raw, {
-    labels: new Set(Object.keys(labels)),
-    diskimages: new Map([["conformance", TOP]]),
-    report,
-  })!;
+  return azureConfig.load(raw, loadContext(Object.keys(labels)))!;
 }
 
 /** A fixed VHD of so many MiB, of which only the first and a page in the middle of the fifth have data. */
@@ -68,93 +59,30 @@ export function vhd(mib: number): Buffer {
   return data;
 }
 
-/** The driver and a double of Azure in one process, in virtual time. */
-export class AzureRig {
-  readonly clock = new VirtualClock();
+/** The driver at a double of Azure in this process. */
+export class AzureRig extends CloudRig<AzureProviderConfig> {
   readonly azure: AzureDouble;
-  /** What the driver reads: files by path, and variables. */
-  readonly files = new Map([["/auth.json", JSON.stringify(AUTH)]]);
+  /** Variables, and what else the driver reads, by path. */
   readonly env: Record<string, string> = {};
-  readonly images = new Map<string, Buffer>();
+  readonly texts = new Map([["/auth.json", JSON.stringify(AUTH)]]);
 
   constructor(settings: Partial<AzureSettings> = {}) {
+    super();
     this.azure = new AzureDouble(this.clock, settings);
   }
 
-  /** A driver of its own, as another process has. */
-  open(config: AzureProviderConfig, more: Partial<DriverContext> = {}): Promise<Provider> {
-    const { images } = this;
-    const driver = createAzureDriver({
-      around: { env: this.env, read: (path) => this.files.get(path) },
-      connect: () => wireTo(this.azure),
+  override driver(through = (wire: Wire) => wire) {
+    return createAzureDriver({
+      around: { env: this.env, read: (path) => this.texts.get(path) },
+      connect: () => through(wireTo(this.azure)),
       password: () => "aA1".padEnd(64, "x"),
-      async *openFile(path) {
-        yield images.get(path)!;
-      },
+      openFile: (path) => this.openFile(path),
     });
-    return this.drive(
-      driver.open(config, {
-        ...{ clock: this.clock, random: seededRandom(1), log: quiet, installation: INSTALLATION },
-        scan: { scan: () => Promise.reject(new DriverError("timeout", "nothing scans here")) },
-        ...more,
-      }),
-    );
   }
 
-  /** Moves virtual time until `work` has settled. */
-  async drive<T>(work: Promise<T>): Promise<T> {
-    let settled = false;
-    const done = () => {
-      settled = true;
-    };
-    work.then(done, done);
-    await this.clock.advance(0);
-    for (let step = 0; !settled && step < 20_000; step++) await this.clock.advance(100);
-    if (!settled) throw new Error("the work did not end within 2,000 virtual seconds");
-    return work;
-  }
-
-  order(
-    config: AzureProviderConfig,
-    label: string,
-    node: number,
-    more: Partial<CreateOrder> = {},
-  ): CreateOrder {
-    const pool = config.pools[0]!;
+  /** An order of a label of the first pool. */
+  orderOf(config: AzureProviderConfig, label: string, node: number, more: Partial<CreateOrder> = {}) {
     const nodeId = String(node).padStart(10, "0");
-    return {
-      tag: { installation: INSTALLATION, provider: config.name, pool: pool.name, nodeId },
-      ...{ hostname: `np${nodeId}`, pool, label: pool.labels.get(label)!, az: null },
-      ...{ imageExternalId: null, request: REQUEST, attempt: 1 },
-      ...more,
-    };
-  }
-
-  create(provider: Provider, order: CreateOrder) {
-    return this.drive(this.launch(provider, order));
-  }
-
-  remove(provider: Provider, order: CreateOrder) {
-    return this.drive(this.delete(provider, order));
-  }
-
-  /** The same, while something else moves the time. */
-  launch(provider: Provider, order: CreateOrder) {
-    return runSteps((context) => provider.create(order, context), this.#how());
-  }
-
-  delete(provider: Provider, { tag }: CreateOrder) {
-    return runSteps((context) => provider.remove(tag, context), this.#how());
-  }
-
-  /** How the launcher runs steps. */
-  #how() {
-    const { signal } = new AbortController();
-    return { clock: this.clock, signal, externalId: null, save: async () => {} };
+    return this.order(config, nodeId, { label: config.pools[0]!.labels.get(label)!, ...more });
   }
 }
-
-const REQUEST: CreateOrder["request"] = {
-  ...{ id: "100-0000000001", labels: ["small"], requestor: "test", requestorData: null, relativePriority: 0 },
-  ...{ eventId: null, createdTime: null, tenantName: "tenant-1" },
-};

@@ -1,4 +1,4 @@
-import type { DriverContext, Provider } from "@nodeyard/driver";
+import type { Wire } from "@nodeyard/driver";
 import { keepSecret } from "@nodeyard/runtime";
 import { CloudRig, loadContext, wireTo } from "../../../../testing/cloud-rig.ts";
 import { GceCloud, type GceSettings } from "../../../../testing/gce/index.ts";
@@ -56,14 +56,13 @@ export class GceRig extends CloudRig<GceProviderConfig> {
     keepSecret(TOKEN);
   }
 
-  protected override connect(config: GceProviderConfig, context: DriverContext): Promise<Provider> {
+  override driver(through = (wire: Wire) => wire) {
     const { clock, cloud } = this;
-    const driver = createGceDriver({
-      connect: () => wireTo(cloud),
+    return createGceDriver({
+      connect: () => through(wireTo(cloud)),
       logIn: async () => ({ token: TOKEN, end: clock.now() + 3_600_000 }),
       openFile: (path) => this.openFile(path),
     });
-    return driver.open(config, context);
   }
 
   override async stop(): Promise<void> {

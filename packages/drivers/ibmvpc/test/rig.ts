@@ -1,4 +1,4 @@
-import type { DriverContext, Provider } from "@nodeyard/driver";
+import type { Wire } from "@nodeyard/driver";
 import { CloudRig, loadContext, wireTo } from "../../../../testing/cloud-rig.ts";
 import { API_KEY, IbmCloud, type IbmSettings, REGION } from "../../../../testing/ibmvpc/index.ts";
 import { createIbmDriver, type IbmProviderConfig, ibmvpcConfig } from "../src/index.ts";
@@ -54,14 +54,13 @@ export class IbmRig extends CloudRig<IbmProviderConfig> {
     this.cloud.set(settings);
   }
 
-  protected override connect(config: IbmProviderConfig, context: DriverContext): Promise<Provider> {
+  override driver(through = (wire: Wire) => wire) {
     const { cloud, env, texts } = this;
-    const driver = createIbmDriver({
+    return createIbmDriver({
       around: { env, read: (path) => texts.get(path) },
-      connect: () => wireTo(cloud),
+      connect: () => through(wireTo(cloud)),
       openFile: (path) => this.openFile(path),
     });
-    return driver.open(config, context);
   }
 
   override async stop(): Promise<void> {
