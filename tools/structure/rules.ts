@@ -48,14 +48,13 @@ export const LOADED_BY_NAME: Readonly<Record<string, string>> = { nodeyard: "@no
 /** The folder of a driver, ours or an example's, at the start of a path. */
 export const DRIVER_FOLDER = /^(packages\/drivers\/(?!kit|testkit)|examples\/driver-)[a-z0-9-]+(?=\/)/;
 
-/** Files that every driver has. */
+/** Files that every driver has. One that does not fit into `driver.ts` has its provider in `provider.ts`. */
 export const DRIVER_FILES: readonly string[] = [
   "README.md",
   "package.json",
   "src/config.ts",
   "src/driver.ts",
   "src/index.ts",
-  "src/provider.ts",
 ];
 
 /** A driver receives its log, and is measured and limited from outside. */

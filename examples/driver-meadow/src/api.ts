@@ -1,12 +1,13 @@
 import {
   allPages,
-  type Clock,
-  type DriverContext,
-  type HttpRequest,
+  type BearerToken,
+  bearerRequest,
+  jsonIn,
   type Metadata,
   Session,
+  type SessionHost,
+  type Unsent,
   unlessRefused,
-  type Wire,
 } from "@nodeyard/driver";
 
 /** A machine, an address or an image: what the cloud lists. */
@@ -24,47 +25,27 @@ export interface Thing {
   readonly sha256: string;
 }
 
-/** The calls of one account, which signs in by a token in a file. */
-export class MeadowApi extends Session<string> {
-  readonly #url: (path: string) => string;
-  readonly #observe: DriverContext["observe"];
+/** The calls of one account. */
+export class MeadowApi extends Session<BearerToken> {
+  readonly #endpoint: string;
 
-  constructor(
-    endpoint: string,
-    { send, close }: Pick<Wire, "send" | "close">,
-    readToken: () => string,
-    { clock, random, observe }: Pick<DriverContext, "random" | "observe"> & { clock: Clock },
-  ) {
+  constructor(endpoint: string, readToken: () => string, host: SessionHost) {
     super({
-      ...{ clock, random, send, close },
-      by: "the file of token-file",
-      signIn: async () => readToken().trim(),
-      endOf: () => null,
-      secretsOf: (token) => [token],
+      ...{ ...host, by: "the file of token-file", endOf: () => null },
+      signIn: async () => ({ text: readToken(), end: null }),
       fault: ({ text }) => {
-        const { code = "", message } = JSON.parse(text) as { code?: string; message: string };
-        return { codes: [code], text: message };
+        const { code = "", message } = jsonIn(text);
+        return { codes: [String(code)], text: String(message) };
       },
     });
-    this.#url = (path) => `${endpoint}${path}`;
-    this.#observe = observe;
+    this.#endpoint = endpoint;
   }
 
-  call<T = Thing>(
-    method: HttpRequest["method"],
-    path: string,
-    signal: AbortSignal,
-    body?: object,
-  ): Promise<T> {
-    const request = (token: string) => ({
-      ...{ method, url: this.#url(path) },
-      headers: { authorization: `Bearer ${token}` },
-      ...(body && { body: JSON.stringify(body) }),
-    });
+  call<T = Thing>(method: Unsent["method"], path: string, signal: AbortSignal, body?: object): Promise<T> {
+    const request = ({ text }: BearerToken) =>
+      bearerRequest(method, `${this.#endpoint}${path}`, text, { body });
     const operation = `${method}.${path.split("/")[1]}`;
-    return this.calls.call({ operation, request, signal, observe: this.#observe }, ({ text }) =>
-      JSON.parse(text),
-    );
+    return this.calls.call({ operation, request, signal }, ({ text }) => JSON.parse(text));
   }
 
   /** All pages of a list. */

@@ -2,9 +2,7 @@ import { type ConfigOf, cloudConfig, Is, Key, type OwnOf } from "@nodeyard/drive
 
 const provider = {
   endpoint: Key.text("Address of the cloud's API.", { needed: true }),
-  "token-file": Key.text("File with the token of the account.", { needed: true, like: Is.ABSOLUTE }).names(
-    "file",
-  ),
+  "token-file": Key.text("File with the account's token.", { needed: true, like: Is.ABSOLUTE }).names("file"),
 };
 
 const label = { address: Key.flag("Machines get a public address.", { default: false }) };

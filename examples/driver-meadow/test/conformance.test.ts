@@ -43,10 +43,9 @@ async function setup(): Promise<ConformanceRig> {
   const driver = createMeadowDriver({
     connect: () => ({
       send: (request) => between.send(request, () => pass(request)),
-      stream: () => Promise.reject(new Error("nothing streams")),
       close: async () => {},
     }),
-    readFile: () => `${TOKEN}\n`,
+    around: { env: {}, read: () => `${TOKEN}\n` },
     async *openFile() {
       yield DATA;
     },

@@ -48,12 +48,15 @@ const label = {
     default: false,
   }),
   ...volume(null),
-  "volume-encrypted": Key.flag("The root volume is encrypted, whatever the image and the account say.", {
-    default: false,
-  }).accepted(Key.OURS),
-  "volume-kms-key": Key.text("Key of that encryption: id, ARN or alias.", {
-    ...{ shown: "the account's", like: aws.PARAMETER },
-  }).accepted(Key.OURS),
+  ...Key.ours({
+    "volume-encrypted": Key.flag("The root volume is encrypted, whatever the image and the account say.", {
+      default: false,
+    }),
+    "volume-kms-key": Key.text("Key of that encryption: id, ARN or alias.", {
+      shown: "the account's",
+      like: aws.PARAMETER,
+    }),
+  }),
   userdata: Key.userData("User data.", aws.USER_DATA),
   "iam-instance-profile": Key.inner(
     Key.section(
@@ -100,19 +103,15 @@ const diskimage = {
     default: "snapshot",
   }),
   "imds-support": Key.oneOfOrNull("Version of the metadata service.", ["v2.0"]),
-  "copy-to": Key.texts("Regions that the image is copied to.", { default: [], like: aws.REGION }).accepted(
-    Key.OURS,
-  ),
-  "share-with": Key.texts("Accounts that may launch the image.", { default: [], like: aws.ACCOUNT }).accepted(
-    Key.OURS,
-  ),
-  "deprecate-after": Key.seconds("After the upload; from then on AWS shows the image to its owner alone.", {
-    default: null,
-    shown: "never",
-    like: Is.ABOVE_0,
-  })
-    .as("deprecateAfterMs")
-    .accepted(Key.OURS),
+  ...Key.ours({
+    "copy-to": Key.texts("Regions that the image is copied to.", { default: [], like: aws.REGION }),
+    "share-with": Key.texts("Accounts that may launch the image.", { default: [], like: aws.ACCOUNT }),
+    "deprecate-after": Key.seconds("After the upload; from then on AWS shows the image to its owner alone.", {
+      default: null,
+      shown: "never",
+      like: Is.ABOVE_0,
+    }).as("deprecateAfterMs"),
+  }),
   // The builder adds these tags to the metadata of uploads. On equal keys the tag counts.
   tags: Key.mapping("Tags of the image.", aws.TAGS).unread(),
 };
@@ -121,14 +120,14 @@ const diskimage = {
 const cloudImage = {
   "image-id": Key.text("AMI.", { like: aws.IMAGE }),
   "image-filters": Key.entries(filter, "The newest image that fits.", { all: Is.sized(1) }),
-  "image-owners": Key.textOrTexts("Accounts, or `self` and `amazon`, whose images filters may find.", {
-    default: [],
-    shown: "any",
-    like: aws.OWNER,
-  }).accepted(Key.OURS),
-  "image-parameter": Key.text("Parameter of Systems Manager that holds the AMI.", {
-    like: aws.PARAMETER,
-  }).accepted(Key.OURS),
+  ...Key.ours({
+    "image-owners": Key.textOrTexts("Accounts, or `self` and `amazon`, whose images filters may find.", {
+      default: [],
+      shown: "any",
+      like: aws.OWNER,
+    }),
+    "image-parameter": Key.text("Parameter of Systems Manager that holds the AMI.", { like: aws.PARAMETER }),
+  }),
 };
 
 const provider = {
@@ -154,18 +153,16 @@ const provider = {
   "image-import-timeout": Key.seconds("For the limit of imports to free up.", { like: Is.ABOVE_0 }).as(
     "imageImportTimeoutMs",
   ),
-  "notice-queue": Key.text(
-    "URL of an SQS queue to which EventBridge sends the state changes and spot interruptions of EC2.",
-    {
-      like: aws.QUEUE,
-    },
-  ).accepted(Key.OURS),
-  "price-api": Key.flag(
-    "Prices that `prices` lacks are those of AWS's Price List API and spot market, for Linux.",
-    {
-      default: false,
-    },
-  ).accepted(Key.OURS),
+  ...Key.ours({
+    "notice-queue": Key.text(
+      "URL of an SQS queue to which EventBridge sends the state changes and spot interruptions of EC2.",
+      { like: aws.QUEUE },
+    ),
+    "price-api": Key.flag(
+      "Prices that `prices` lacks are those of AWS's Price List API and spot market, for Linux.",
+      { default: false },
+    ),
+  }),
   // `limitsOf` says which limits count.
   limits: Key.group({
     "max-servers": Key.integer("Nodes at once, in each pool.", Key.NO_LIMIT).as("instances"),

@@ -1,5 +1,5 @@
 import type { Instance } from "@aws-sdk/client-ec2";
-import type { Cloud, DriverContext, LabelConfig, OpenFile } from "@nodeyard/driver";
+import type { Cloud, DriverContext, LabelConfig, OpenFile, PoolConfig } from "@nodeyard/driver";
 import type { AwsAccount } from "./account.ts";
 import type { AwsLabelOwn, AwsPoolOwn, AwsProviderConfig } from "./config.ts";
 import { awsImages } from "./images/store.ts";
@@ -55,21 +55,15 @@ export function awsCloud(
       const { Output = "" } = await aws.call("ec2.getConsoleOutput", { InstanceId }, signal);
       return Buffer.from(Output, "base64").toString();
     },
-    offers: {
-      types: { of: (label) => machineType((label as LabelConfig<AwsLabelOwn>).own) },
-      ...(config.own.priceApi && { prices: pricesOf(aws, lookups, clock) }),
-      // Launches and deletions wait at the limiter of writes, so it is the one that an operator needs to see.
-      pace: { now: () => aws.pace.writes },
-      zones: {
-        async list(pool, signal) {
-          // A zone without a subnet of the pool cannot be chosen, whatever the region has.
-          const subnets = await lookups.subnets((pool.own as AwsPoolOwn).subnets, signal);
-          return [...new Set(subnets.flatMap(({ AvailabilityZone: zone }) => zone ?? []))].sort();
-        },
-      },
-      handover: { ready: (tag, step) => assertStays(parts, tag, step) },
-      images: images.store,
+    typeOf: ({ own }: LabelConfig<AwsLabelOwn>) => machineType(own),
+    async zones({ own }: PoolConfig<AwsPoolOwn>, signal) {
+      // A zone without a subnet of the pool cannot be chosen, whatever the region has.
+      const subnets = await lookups.subnets(own.subnets, signal);
+      return [...new Set(subnets.flatMap(({ AvailabilityZone: zone }) => zone ?? []))].sort();
     },
+    ...{ limiter: aws.pace.writes, images: images.store },
+    ...(config.own.priceApi && { prices: pricesOf(aws, lookups, clock) }),
+    handover: { ready: (tag, step) => assertStays(parts, tag, step) },
     place: () => account.place,
     async check(signal) {
       await account.instances.all(signal, false);

@@ -77,12 +77,12 @@ export class AzureAccount implements Account {
   }
 
   /** Path of a resource of the group, or of all of its type. */
-  path(type: string, name = ""): string {
+  readonly path = (type: string, name = "") => {
     const service = /^(networkInterfaces|publicIPAddresses)$/.test(type) ? "Network" : "Compute";
     const group = encodeURIComponent(this.#group);
     const one = name === "" ? "" : `/${encodeURIComponent(name)}`;
     return `/resourceGroups/${group}/providers/Microsoft.${service}/${type}${one}`;
-  }
+  };
 
   /** The id of the image that fits a filter: of several the last by name. Undefined: there is none. */
   async imageOf(

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import {
-  type ApiCall,
   type Around,
   allPages,
   answeredJson,
@@ -8,9 +7,7 @@ import {
   type BearerToken,
   bearerRequest,
   CallRates,
-  type Clock,
   DriverError,
-  defined,
   grantedToken,
   type HttpAnswer,
   type HttpCalls,
@@ -18,13 +15,13 @@ import {
   jsonIn,
   OddAnswer,
   orderFault,
-  type Random,
+  type RequestParts,
   retryAfter,
   Session,
+  type SessionHost,
   sleep,
   type Unsent,
   unlessRefused,
-  type Wire,
   wasRefused,
 } from "@nodeyard/driver";
 import { failed, faultIn, MISSING, mapError } from "./errors.ts";
@@ -44,19 +41,15 @@ const POLL_MS = 2_000;
 const FEW = 2;
 
 /** What the connection to a subscription is made of. */
-export interface ArmOptions {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly wire: Wire;
+export interface ArmOptions extends SessionHost {
   readonly around: Around;
   readonly authPath: string | null;
   /** Whose subscription it is. A replaced credential is used from the next login on, for the same subscription. */
   readonly identity: Identity;
-  readonly observe: ((call: ApiCall) => void) | undefined;
 }
 
 type Query = Readonly<Record<string, string>>;
-type Extra = Partial<{ body: object; query: Query; headers: Query; first: boolean }>;
+type Extra = Omit<RequestParts, "query"> & { readonly query?: Query; readonly first?: boolean };
 
 /**
  * The resource manager of one subscription. Paths are ids, or begin below the subscription ("/resourceGroups/..."). The limiter is that of
@@ -69,11 +62,10 @@ export class Arm extends Session<BearerToken> {
   readonly #pageCalls: HttpCalls<BearerToken>;
 
   constructor(options: ArmOptions) {
-    const { clock, random, wire, around, authPath, identity, observe } = options;
+    const { clock, around, authPath, identity } = options;
     const rates = new CallRates(clock);
     super({
-      ...{ clock, random, fault: faultIn, by: "Azure's login", limiter: rates.writes },
-      ...{ ...wire, ...defined({ observe }) },
+      ...{ ...options, fault: faultIn, by: "Azure's login", limiter: rates.writes },
       async signIn(ask) {
         const now = identityOf(authPath, around);
         for (const key of ["subscription", "resourceManager"] as const) assertStill(identity[key], now[key]);
@@ -175,11 +167,11 @@ export class Arm extends Session<BearerToken> {
     method: HttpRequest["method"],
     path: string,
     signal: AbortSignal,
-    { body, query = {}, headers, first = false }: Extra = {},
+    { query = {}, first = false, ...parts }: Extra = {},
     read: (answer: HttpAnswer, request: Unsent) => R = (answer) => answer as R,
   ): Promise<R> {
     const request = ({ text }: BearerToken) =>
-      bearerRequest(method, urlOf(path, query, this.#options.identity), text, { body, headers });
+      bearerRequest(method, urlOf(path, query, this.#options.identity), text, parts);
     const [calls, limiter] =
       method === "GET" ? [this.#readCalls, this.#rates.reads] : [this.calls, this.limiter];
     return calls.call({ operation: operationOf(method, path), request, signal, first }, (answer, sent) => {

@@ -80,10 +80,12 @@ const cloudImage = {
 const diskimage = {
   ...Key.loginKeys,
   key: Key.text("Public key of the user.", { like: Is.NOT_EMPTY }),
-  "hyper-v-generation": Key.oneOf("Generation of the machines that boot it.", ["V2", "V1"], {
-    default: "V2",
-  }).accepted(Key.OURS),
-  "os-type": Key.oneOf("Operating system.", ["Linux", "Windows"], { default: "Linux" }).accepted(Key.OURS),
+  ...Key.ours({
+    "hyper-v-generation": Key.oneOf("Generation of the machines that boot it.", ["V2", "V1"], {
+      default: "V2",
+    }),
+    "os-type": Key.oneOf("Operating system.", ["Linux", "Windows"], { default: "Linux" }),
+  }),
   // The builder adds these tags to the metadata of uploads.
   tags: Key.mapping("Tags of the image.", TAGS).unread(),
 };
@@ -94,13 +96,13 @@ const label = {
     "What the machine is.",
     { needed: true },
   ),
-  "use-spot": Key.spot("A spot machine, which Azure deletes when it evicts it.").accepted(Key.OURS),
-  "spot-max-price": Key.number("Most that an hour of a spot machine may cost, in US dollars.", {
-    shown: "that of a regular machine",
-    like: Is.FROM_0,
-  })
-    .accepted(Key.OURS)
-    .as("maxPrice"),
+  ...Key.ours({
+    "use-spot": Key.spot("A spot machine, which Azure deletes when it evicts it."),
+    "spot-max-price": Key.number("Most that an hour of a spot machine may cost, in US dollars.", {
+      shown: "that of a regular machine",
+      like: Is.FROM_0,
+    }).as("maxPrice"),
+  }),
   ...Key.tagKeys("Tags of the machine and its parts.", TAGS),
   "user-data": Key.userData("Data that the machine reads from the metadata service.", USER_DATA),
   "custom-data": Key.text("Data for cloud-init.", { like: USER_DATA }).secret(),

@@ -1,23 +1,21 @@
 import {
   type CreateOrder,
   DriverError,
+  defined,
   type Evidence,
   type ExternalId,
   type LabelConfig,
   type Log,
-  type Machine,
+  type MachineTable,
   type MachineWork,
   machineName,
-  NodeMachines,
   noImage,
 } from "@nodeyard/driver";
-import { type Clock, defined } from "@nodeyard/runtime";
 import { type AddressedVm, type AzureAccount, isUp } from "./account.ts";
 import { vmBody } from "./body.ts";
 import type { AzureLabelOwn, AzureProviderConfig } from "./config.ts";
 import { failureOf } from "./errors.ts";
 import { type AzureResource, keyOf } from "./resources.ts";
-import { amountsOf } from "./sizes.ts";
 
 /** Milliseconds that a create goes on after its caller gave up, with its wait at the rate limit. */
 const CREATE_MS = 900_000;
@@ -26,31 +24,25 @@ const CREATE_MS = 900_000;
 export interface Parts {
   readonly config: AzureProviderConfig;
   readonly account: AzureAccount;
-  readonly clock: Clock;
   readonly log: Log;
   /** Tags of disks, which Azure makes without any. */
   readonly evidence: Evidence;
   /** A password that nobody can guess. */
   readonly password: () => string;
-  /** Ends calls that go on without their callers. */
-  readonly closed: AbortSignal;
 }
 
 /** The machines of nodes. Their ids are names: records of Nodepool have those, too. */
-function machinesOf({ account, clock, closed }: Parts): NodeMachines<AddressedVm> {
-  const { arm, watch } = account;
-  return new NodeMachines<AddressedVm>({
-    ...{ clock, watch, closed, createMs: CREATE_MS, what: "machine" },
+function machinesOf({ arm, watch, path }: AzureAccount): MachineTable<AddressedVm> {
+  const pathOf = (name: string) => path("virtualMachines", name);
+  return {
+    ...{ watch, createMs: CREATE_MS, what: "machine", idIn: nameIn },
     idOf: ({ name }) => keyOf(name),
-    idIn: nameIn,
     metadataOf: ({ tags = {} }) => tags,
     isUp: (vm) => isUp(vm) && vm.addresses !== undefined,
     // Such a machine stays, and costs.
     hasFailed: ({ properties }) => /^(Failed|Canceled)$/.test(properties.provisioningState ?? ""),
     async failure({ name }, place, signal) {
-      const seen = await arm.get<AzureResource>(account.path("virtualMachines", name), signal, {
-        $expand: "instanceView",
-      });
+      const seen = await arm.get<AzureResource>(pathOf(name), signal, { $expand: "instanceView" });
       const failed = /^ProvisioningState\/failed\/(\w+)/i;
       const status = seen?.properties.instanceView?.statuses?.find(({ code = "" }) => failed.test(code));
       const [, code = ""] = failed.exec(status?.code ?? "") ?? [];
@@ -59,20 +51,20 @@ function machinesOf({ account, clock, closed }: Parts): NodeMachines<AddressedVm
         ...defined({ message: status?.message }),
       });
     },
-    delete: (name, signal) => arm.delete(account.path("virtualMachines", name), signal),
+    delete: (name, signal) => arm.delete(pathOf(name), signal),
     isLeaving: ({ properties }) => properties.provisioningState === "Deleting",
-    read: async (name, signal) => {
-      const vm = await arm.get<AzureResource>(account.path("virtualMachines", name), signal);
+    async read(name, signal) {
+      const vm = await arm.get<AzureResource>(pathOf(name), signal);
       return vm && { ...vm, addresses: undefined };
     },
-  });
+  };
 }
 
 /** Launch and removal. One request makes a machine with all its parts, and one deletes them. */
-export function machineWork(parts: Parts): MachineWork<AddressedVm, undefined> {
-  const { account, config, log } = parts;
+export function machineWork(parts: Parts): MachineWork<AddressedVm, undefined, MachineTable<AddressedVm>> {
+  const { account, config, log, evidence } = parts;
   return {
-    machines: machinesOf(parts),
+    machines: machinesOf(account),
     makeMs: config.launchTimeoutMs,
     async make(order, _, signal) {
       const name = machineName(order.tag);
@@ -82,7 +74,11 @@ export function machineWork(parts: Parts): MachineWork<AddressedVm, undefined> {
         return name;
       };
     },
-    describe: (order, vm, { externalId }, signal) => described(parts, order, vm, externalId, signal),
+    describe({ tag, hostname }, { addresses, properties, location: region, zones: [az = ""] = [] }) {
+      const disk = properties.storageProfile?.osDisk?.managedDisk?.id;
+      if (disk !== undefined) evidence.record("disk", keyOf(disk), tag);
+      return { hostname, cloud: "Azure", ...defined({ region }), az, ...addresses };
+    },
   };
 }
 
@@ -136,27 +132,4 @@ export function subnetId({ root }: AzureAccount, { own, name }: AzureProviderCon
   if (typeof own.subnet === "string") return own.subnet;
   const { group, network, name: subnet } = own.subnet;
   return `${root}/resourceGroups/${group}/providers/Microsoft.Network/virtualNetworks/${network}/subnets/${subnet}`;
-}
-
-async function described(
-  { account, evidence }: Parts,
-  { label, pool, tag, hostname }: CreateOrder,
-  vm: AddressedVm,
-  externalId: ExternalId,
-  signal: AbortSignal,
-): Promise<Machine> {
-  const { own } = label as LabelConfig<AzureLabelOwn>;
-  const disk = vm.properties.storageProfile?.osDisk?.managedDisk?.id;
-  if (disk !== undefined) evidence.record("disk", keyOf(disk), tag);
-  const addresses = vm.addresses!;
-  const { publicIpv4, publicIpv6, privateIpv4, privateIpv6 } = addresses;
-  const inside = privateIpv4 ?? privateIpv6;
-  return {
-    ...{ externalId, hostname, ...addresses },
-    interfaceIp: pool.useInternalIp && inside !== null ? inside : (publicIpv4 ?? publicIpv6 ?? inside),
-    cloud: "Azure",
-    region: vm.location ?? null,
-    az: vm.zones?.[0] ?? "",
-    resources: amountsOf(await account.sizes.of(own.size, signal), own.spot),
-  };
 }

@@ -33,7 +33,8 @@ describe("a launch", () => {
     expect(machine).toMatchObject({ cloud: "Azure", region: LOCATION, az: "1", hostname: "np0000000042" });
     expect(machine.interfaceIp).toBe(machine.publicIpv4);
     // 30: what the size has, and not zeros.
-    expect(machine.resources).toMatchObject({ cores: 2, ram: 8192, instances: 1 });
+    const need = await rig.drive(provider.need(order.label, new AbortController().signal));
+    expect(need).toMatchObject({ cores: 2, ram: 8192, instances: 1 });
     const { properties, tags, zones } = bodyOf(rig, "PUT virtualMachines");
     expect(zones).toEqual(["1"]);
     expect(tags).toMatchObject({ team: "ci", tenant: "tenant-1", nodepool_node_id: "0000000042" });

@@ -17,20 +17,17 @@ test.each([
   const auth = { ...AUTH, resourceManagerEndpointUrl: "https://management.azure.com/" };
   const around = { env: {}, read: () => JSON.stringify(auth) };
   const arm = new Arm({
-    ...{ clock: new VirtualClock(), random: seededRandom(1), authPath: "/auth.json", observe: undefined },
+    ...{ clock: new VirtualClock(), random: seededRandom(1), authPath: "/auth.json" },
     ...{ around, identity: identityOf("/auth.json", around) },
-    wire: {
-      async send({ url }) {
-        const isLogin = url.endsWith("/token");
-        if (!isLogin) sent.push(url);
-        const value = isLogin
-          ? { access_token: "token", expires_in: 3600 }
-          : { value: [], ...(sent.length === 1 && { nextLink }) };
-        return { status: 200, headers: {}, text: JSON.stringify(value) };
-      },
-      stream: () => Promise.reject(new Error("nothing is streamed")),
-      close: async () => {},
+    async send({ url }) {
+      const isLogin = url.endsWith("/token");
+      if (!isLogin) sent.push(url);
+      const value = isLogin
+        ? { access_token: "token", expires_in: 3600 }
+        : { value: [], ...(sent.length === 1 && { nextLink }) };
+      return { status: 200, headers: {}, text: JSON.stringify(value) };
     },
+    close: async () => {},
   });
   const listed = arm.list("/resourceGroups/g/providers/Microsoft.Compute/disks", signal);
   if (calls === 2) await expect(listed).resolves.toEqual([]);

@@ -1,8 +1,6 @@
 import { type ConfigOf, cloudConfig, Is, Key, type OwnOf, type Reader } from "@nodeyard/driver";
 import * as gce from "./grammar.ts";
 
-const { OURS } = Key;
-
 const provider = {
   ...Key.launchKeys({}),
   ...Key.uploadKeys,
@@ -16,20 +14,17 @@ const provider = {
     .accepted("is read by Nodepool's loader, and refused by its validator")
     .differs("is 10 unless it is set; in Nodepool 2."),
   "rate-limit": Key.integer("Without effect.", { deprecated: true }).unused(),
-  "credentials-file": Key.text("Key of a service account, or configuration of a workload identity.", {
-    shown: "application default credentials",
-    like: Is.NOT_EMPTY,
-  })
-    .accepted(OURS)
-    .names("file"),
-  "api-endpoint": Key.text(
-    "Address of Compute Engine and of Cloud Storage, such as one of Private Service Connect.",
-    {
-      shown: "Google's",
-      like: gce.ENDPOINT,
-    },
-  ).accepted(OURS),
-  bucket: Key.text("Bucket for uploads before they become images.", { like: gce.BUCKET }).accepted(OURS),
+  ...Key.ours({
+    "credentials-file": Key.text("Key of a service account, or configuration of a workload identity.", {
+      shown: "application default credentials",
+      like: Is.NOT_EMPTY,
+    }).names("file"),
+    "api-endpoint": Key.text(
+      "Address of Compute Engine and of Cloud Storage, such as one of Private Service Connect.",
+      { shown: "Google's", like: gce.ENDPOINT },
+    ),
+    bucket: Key.text("Bucket for uploads before they become images.", { like: gce.BUCKET }),
+  }),
 };
 
 const pool = {
@@ -37,39 +32,38 @@ const pool = {
   "host-key-checking": Key.flag("False: ready as soon as the cloud says so.", { default: true }).accepted(
     Key.DOCUMENTED,
   ),
-  "availability-zones": Key.texts("Zones of the region, of which one is chosen per request.", {
-    default: [],
-    shown: "the provider's zone",
-    like: gce.ZONE,
-  }).accepted(OURS),
-  network: Key.text("Network of the machines.", { default: "default", like: gce.NETWORK }).accepted(OURS),
-  subnetwork: Key.text("Its subnetwork in the region.", {
-    shown: "the network's",
-    like: gce.NETWORK,
-  }).accepted(OURS),
-  "network-tags": Key.texts("Tags by which firewall rules name the machines.", {
-    default: [],
-    like: gce.NETWORK_TAG,
-  }).accepted(OURS),
-  "public-ipv4": Key.flag("A public IPv4 address.", { default: true }).accepted(OURS),
+  ...Key.ours({
+    "availability-zones": Key.texts("Zones of the region, of which one is chosen per request.", {
+      default: [],
+      shown: "the provider's zone",
+      like: gce.ZONE,
+    }),
+    network: Key.text("Network of the machines.", { default: "default", like: gce.NETWORK }),
+    subnetwork: Key.text("Its subnetwork in the region.", { shown: "the network's", like: gce.NETWORK }),
+    "network-tags": Key.texts("Tags by which firewall rules name the machines.", {
+      default: [],
+      like: gce.NETWORK_TAG,
+    }),
+    "public-ipv4": Key.flag("A public IPv4 address.", { default: true }),
+  }),
 };
 
 const label = {
   "instance-type": Key.text("Machine type.", { needed: true, like: gce.MACHINE_TYPE }),
   "volume-type": Key.text("Type of the boot disk.", { default: "pd-standard", like: gce.DISK_TYPE }),
   "volume-size": Key.integer("Size of the boot disk.", { default: 10, unit: "GiB", like: gce.DISK_SIZE }),
-  "use-spot": Key.spot("A spot machine, which Google may take back.").accepted(OURS),
-  "max-run-duration": Key.seconds(
-    "Google itself deletes the machine this long after its start, whatever becomes of Nodeyard. More than any job takes.",
-    { shown: "no limit", like: gce.RUN_LIMIT },
-  )
-    .accepted(OURS)
-    .as("maxRunMs"),
-  "service-account": Key.text("The machine's own account, with all scopes.", {
-    shown: "none",
-    like: gce.SERVICE_ACCOUNT,
-  }).accepted(OURS),
-  userdata: Key.userData("User data for cloud-init.", gce.USER_DATA).accepted(OURS),
+  ...Key.ours({
+    "use-spot": Key.spot("A spot machine, which Google may take back."),
+    "max-run-duration": Key.seconds(
+      "Google itself deletes the machine this long after its start, whatever becomes of Nodeyard. More than any job takes.",
+      { shown: "no limit", like: gce.RUN_LIMIT },
+    ).as("maxRunMs"),
+    "service-account": Key.text("The machine's own account, with all scopes.", {
+      shown: "none",
+      like: gce.SERVICE_ACCOUNT,
+    }),
+    userdata: Key.userData("User data for cloud-init.", gce.USER_DATA),
+  }),
 };
 
 const publicKey = Key.text("Public key that the image's user gets.", { like: Is.NOT_EMPTY });
@@ -109,7 +103,7 @@ export const gceConfig = cloudConfig(
   {
     ...{ provider, pool, label, needed: "validator" },
     labelRules: [Key.atLeastOne("image", "cloud-image", "diskimage")],
-    images: { diskimage, cloudImage, named: "loader", uploads: OURS },
+    images: { diskimage, cloudImage, named: "loader", uploads: Key.OURS },
   },
   {
     provider({ at, own, zone, bucket, diskimages }) {

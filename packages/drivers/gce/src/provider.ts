@@ -3,18 +3,19 @@ import {
   type CloudPart,
   type DriverContext,
   DriverError,
+  defined,
   type LabelConfig,
+  type MachineTable,
   marketType,
   type OpenFile,
-  type OwnList,
   type Resources,
-  SharedValue,
   SharedValues,
+  tagOf,
 } from "@nodeyard/driver";
 import type { Google } from "./client/google.ts";
 import type { GceLabelOwn, GceProviderConfig } from "./config.ts";
 import { imagesOf } from "./images/store.ts";
-import { type Instance, Instances, idOf, last, pathOf } from "./machines/instances.ts";
+import { type Instance, idOf, instancesOf, isIn, last, pathOf } from "./machines/instances.ts";
 import { instanceWork } from "./machines/work.ts";
 import {
   diskAmounts,
@@ -24,7 +25,7 @@ import {
   machineAmounts,
   type TypeOf,
 } from "./quota.ts";
-import { tagOfDisk } from "./tags.ts";
+import { marksIn } from "./tags.ts";
 
 /** Machine types and zones change rarely; quotas by request, but their usage elsewhere moves the project's limit. */
 const LASTING = { freshMs: 3_600_000, staleMs: 86_400_000 };
@@ -33,70 +34,47 @@ const QUOTA = { freshMs: 30_000, staleMs: 30_000 };
 /** A provider of a project and region. */
 export function gceCloud(
   config: GceProviderConfig,
-  { clock, log, random }: DriverContext,
-  { google, openFile, closed }: { google: Google; openFile: OpenFile; closed: AbortSignal },
-): Cloud<Instance, string> {
+  { clock, random }: DriverContext,
+  google: Google,
+  openFile: OpenFile,
+): Cloud<Instance, string, MachineTable<Instance>> {
   const { region, zone, project } = config.own;
-  const watch: OwnList<Instance> = {
-    ...{ log, provider: config.name },
-    list: async (signal) => {
-      const all = await google.list<Instance>("/aggregated/instances", signal, { key: "instances" });
-      return all.filter((one) => isIn(region, one.zone));
-    },
+  const shared = new SharedValues(clock);
+  const typeOf: TypeOf = (at, type, signal) => {
+    const load = (until: AbortSignal) => readType(google, at, type, until);
+    return shared.get(`machine type ${type} in ${at}`, { load, ...LASTING }, signal);
   };
-  const instances = new Instances({ google, clock, random, watch, zone, closed });
-  const types = new SharedValues<MachineType>(clock);
-  const typeOf: TypeOf = (at, type, signal) =>
-    types.get(
-      `machine type ${type} in ${at}`,
-      { load: (until) => readType(google, at, type, until), ...LASTING },
-      signal,
-    );
-  const zones = new SharedValue<readonly string[]>({
-    ...{ clock, what: "list of zones", ...LASTING },
-    load: async (signal) => {
-      const all = await google.list<{ readonly name: string; readonly status?: string }>("/zones", signal);
+  const zonesOf = (signal: AbortSignal) => {
+    const load = async (until: AbortSignal) => {
+      const all = await google.list<{ readonly name: string; readonly status?: string }>("/zones", until);
       return all.flatMap(({ name, status }) => (isIn(region, name) && status === "UP" ? [name] : [])).sort();
-    },
-  });
-  const quota = new SharedValue<Resources>({
-    ...{ clock, what: "quotas", ...QUOTA, load: (signal) => limitsOf(google, region, signal) },
-  });
+    };
+    return shared.get("list of zones", { load, ...LASTING }, signal);
+  };
+  const quota = (signal: AbortSignal) =>
+    shared.get("quotas", { load: (until) => limitsOf(google, region, until), ...QUOTA }, signal);
   const images = imagesOf({ google, clock, openFile, own: config.own });
   return {
-    ...instanceWork(config, instances, typeOf),
+    ...instanceWork(config, instancesOf(google, random, config.own)),
+    ...defined({ images: images.store }),
+    ...{ quota, limiter: google.limiter },
     place: () => ({ project, region }),
     parts: { disk: disksOf(google, region), ...images.parts },
     amounts: (listed, signal) => amountsOf(listed, typeOf, signal),
-    quota: (signal) => quota.get(signal),
-    async need(label: LabelConfig<GceLabelOwn>, signal) {
-      const [at = ""] = zone === null ? await zones.get(signal) : [zone];
-      return labelAmounts(label.own, await typeOf(at, label.own.instanceType, signal));
+    async need({ own }: LabelConfig<GceLabelOwn>, signal) {
+      const [at = ""] = zone === null ? await zonesOf(signal) : [zone];
+      return labelAmounts(own, await typeOf(at, own.instanceType, signal));
     },
-    console: async (id, signal) => {
+    async console(id, signal) {
       const call = { method: "GET", path: `${pathOf(id)}/serialPort` } as const;
-      const shown = await google.maybe<{ readonly contents?: string }>(call, signal);
-      return shown?.contents ?? null;
+      return (await google.maybe<{ readonly contents?: string }>(call, signal))?.contents ?? null;
     },
-    offers: {
-      types: { of: ({ own }: LabelConfig<GceLabelOwn>) => marketType(own.instanceType, own.spot) },
-      pace: { now: () => google.limiter },
-      ...(images.store && { images: images.store }),
-      zones: {
-        list: async ({ availabilityZones: own }, signal) => (own.length > 0 ? own : zones.get(signal)),
-      },
-    },
+    typeOf: ({ own }: LabelConfig<GceLabelOwn>) => marketType(own.instanceType, own.spot),
+    zones: async ({ availabilityZones: own }, signal) => (own.length > 0 ? own : zonesOf(signal)),
     // Credential, project and region.
-    check: async (signal) => void (await quota.get(signal)),
-    close() {
-      for (const one of [types, zones, quota]) one.close();
-    },
+    check: async (signal) => void (await quota(signal)),
+    close: () => shared.close(),
   };
-}
-
-/** Whether a zone, by name or address, is in the region. */
-function isIn(region: string, zone: string): boolean {
-  return last(zone).startsWith(`${region}-`);
 }
 
 /** A disk, as far as the driver reads it. */
@@ -115,13 +93,12 @@ function disksOf(google: Google, region: string): CloudPart {
   return {
     async list(signal) {
       const all = await google.list<Disk>("/aggregated/disks", signal, { key: "disks" });
-      return all.flatMap((disk) => {
-        const { name, zone = "", users = [], type = "", sizeGb } = disk;
+      return all.flatMap(({ name, zone = "", users = [], type = "", sizeGb, description }) => {
         if (!isIn(region, zone)) return [];
         return {
           id: `${last(zone)}/${name}`,
           on: users.map((user) => idOf({ zone, name: last(user) })),
-          tag: users.length === 0 ? tagOfDisk(disk) : null,
+          tag: users.length === 0 ? tagOf(marksIn(description)) : null,
           resources: diskAmounts(last(type), Number(sizeGb ?? 0)),
         };
       });

@@ -1,4 +1,4 @@
-import { jsonIn, type Metadata, machineMetadata, type Tag, tagOf } from "@nodeyard/driver";
+import { jsonIn, type Metadata, machineMetadata, type Tag } from "@nodeyard/driver";
 
 /** What of metadata can be labels, for bills and filters: Google takes few characters. The whole is in metadata or in a description. */
 export function labelsOf(metadata: Metadata): Metadata {
@@ -17,9 +17,4 @@ export function diskMarks(tag: Tag): { readonly labels: Metadata; readonly descr
 /** What a description of ours says; empty for one that people wrote. */
 export function marksIn(description = ""): Metadata {
   return jsonIn(description) as Metadata;
-}
-
-/** The tag of a disk; null for those of others. */
-export function tagOfDisk({ description }: { readonly description?: string }): Tag | null {
-  return tagOf(marksIn(description));
 }

@@ -33,7 +33,15 @@ test("a launch is one call, a deletion another one; the node has its zone and re
   const machine = await rig.create(provider, order);
   expect(machine).toMatchObject({
     ...{ cloud: "Google", region: "us-central1", az: "us-central1-a", privateIpv4: expect.any(String) },
-    resources: { instances: 1, cores: 4, ram: 16_384, CPUS: 4, DISKS_TOTAL_GB: 10, IN_USE_ADDRESSES: 1 },
+  });
+  const need = await rig.drive(provider.need(order.label, SIGNAL));
+  expect(need).toMatchObject({
+    instances: 1,
+    cores: 4,
+    ram: 16_384,
+    CPUS: 4,
+    DISKS_TOTAL_GB: 10,
+    IN_USE_ADDRESSES: 1,
   });
   expect(machine.interfaceIp).toBe(machine.publicIpv4);
   await rig.remove(provider, order, machine.externalId);
@@ -302,7 +310,7 @@ test("a login that is refused or has no file is a fault of the credential; one w
   await writeFile(file, JSON.stringify(account));
   const login = () => thisHost.logIn(file).catch(({ code }) => code);
   try {
-    expect(await login()).toMatchObject({ token: expect.stringContaining("ya29") });
+    expect(await login()).toMatchObject({ text: expect.stringContaining("ya29") });
     server.cloud.set({ faults: [{ call: "token", how: "refuse", status: 400, reason: "invalid_grant" }] });
     expect(await login()).toBe("cloud.configuration");
     server.cloud.set({ faults: [{ call: "token", how: "refuse", status: 503, times: 99 }] });

@@ -60,7 +60,7 @@ export class GceRig extends CloudRig<GceProviderConfig> {
     const { clock, cloud } = this;
     return createGceDriver({
       connect: () => through(wireTo(cloud)),
-      logIn: async () => ({ token: TOKEN, end: clock.now() + 3_600_000 }),
+      logIn: async () => ({ text: TOKEN, end: clock.now() + 3_600_000 }),
       openFile: (path) => this.openFile(path),
     });
   }

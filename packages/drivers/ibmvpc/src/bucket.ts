@@ -16,7 +16,7 @@ export function bucketOf(
     query: Query,
     signal: AbortSignal,
     body?: string | Uint8Array,
-  ) => ibm.object(method, key === "" ? root : `${root}/${key}`, query, signal, body);
+  ) => ibm.object(method, key === "" ? root : `${root}/${key}`, { query, body }, signal);
 
   /** The text of an answer that has an element: without it, it would look like a bucket of nothing. */
   async function read(key: string, query: Query, element: string, signal: AbortSignal): Promise<string> {

@@ -1,20 +1,17 @@
 import {
-  type ApiCall,
   type Around,
   allPages,
   answeredJson,
   assertStill,
   bearerRequest,
-  type Clock,
-  defined,
   type HttpCalls,
   OddAnswer,
-  type Random,
   RateLimiter,
+  type RequestParts,
   Session,
+  type SessionHost,
   safely,
   type Unsent,
-  type Wire,
 } from "@nodeyard/driver";
 import { faultOf, unlessMissing } from "./errors.ts";
 import { type Login, signIn } from "./sign-in.ts";
@@ -24,27 +21,20 @@ const VERSION = { version: "2026-10-06", generation: "2" };
 const PAGE = "100";
 
 /** What a session with IBM Cloud consists of. */
-export interface IbmOptions {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly wire: Pick<Wire, "send" | "close">;
+export interface IbmOptions extends SessionHost {
   readonly around: Around;
   /** File of credentials; null: the environment has them. */
   readonly file: string | null;
   readonly region: string;
-  readonly observe: ((call: ApiCall) => void) | undefined;
 }
 
-type Query = Readonly<Record<string, string>>;
 type Method = Unsent["method"];
 
 /** What few calls have. `of`: the service, that of resource groups in place of the VPC API. */
-type Extra = Partial<{
-  readonly query: Query;
-  readonly body: object;
-  readonly first: boolean;
-  readonly of: "vpc" | "groups";
-}>;
+interface Extra extends RequestParts {
+  readonly first?: boolean;
+  readonly of?: "vpc" | "groups";
+}
 
 /**
  * One credential in a region. Every call may be repeated: what makes something gives it a name that no other has. Rejects with ApiError,
@@ -54,10 +44,11 @@ export class Ibm extends Session<Login> {
   readonly #objects: HttpCalls<Login>;
   #opened: Login | undefined;
 
-  constructor({ clock, random, wire, observe, ...who }: IbmOptions) {
+  constructor(options: IbmOptions) {
+    const { clock, random } = options;
     super({
-      ...{ clock, random, by: "IBM Cloud", fault: faultOf, ...wire, ...defined({ observe }) },
-      signIn: async (ask) => this.#sameAccount(await signIn(ask, { ...who, now: clock.now() })),
+      ...{ ...options, by: "IBM Cloud", fault: faultOf },
+      signIn: async (ask) => this.#sameAccount(await signIn(ask, { ...options, now: clock.now() })),
       endOf: ({ end }) => end,
       again: (limiter) => safely(clock, random, limiter, () => true),
     });
@@ -75,12 +66,12 @@ export class Ibm extends Session<Login> {
     method: Method,
     path: string,
     signal: AbortSignal,
-    { query = {}, body, first = false, of = "vpc" }: Extra = {},
+    { query: asked = {}, body, first = false, of = "vpc" }: Extra = {},
   ): Promise<T> {
-    const words = new URLSearchParams(of === "vpc" ? { ...VERSION, ...query } : query);
+    const query = of === "vpc" ? { ...VERSION, ...asked } : asked;
     const headers = method === "PATCH" ? { "content-type": "application/merge-patch+json" } : {};
     const request = (login: Login) =>
-      bearerRequest(method, `${login[of]}${path}?${words}`, login.text, { body, headers });
+      bearerRequest(method, `${login[of]}${path}`, login.text, { query, body, headers });
     const operation = `${of}.${method}.${path.split("/")[1]}`;
     return this.calls.call({ operation, signal, first, request }, (answer, sent) =>
       answer.text === "" && method === "DELETE" ? (undefined as T) : (answeredJson(answer, sent) as T),
@@ -98,7 +89,7 @@ export class Ibm extends Session<Login> {
   }
 
   /** All items of a list. Of the address of a next page only its start counts: the token goes nowhere else. */
-  async list<T>(key: string, signal: AbortSignal, query: Query = {}): Promise<readonly T[]> {
+  async list<T>(key: string, signal: AbortSignal, query: RequestParts["query"] = {}): Promise<readonly T[]> {
     type Page = { readonly [key: string]: unknown; readonly next?: { readonly href?: string } | null };
     const pages = await allPages(
       `GET /${key}`,
@@ -130,12 +121,8 @@ export class Ibm extends Session<Login> {
   }
 
   /** Calls an object storage at its own address, and resolves to the text of the answer and its mark. */
-  object(method: Method, url: string, query: Query, signal: AbortSignal, body?: Unsent["body"]) {
-    const words = new URLSearchParams(query);
-    const request = ({ text }: Login): Unsent => ({
-      ...{ method, url: words.size === 0 ? url : `${url}?${words}`, ...(body !== undefined && { body }) },
-      headers: { authorization: `Bearer ${text}` },
-    });
+  object(method: Method, url: string, parts: RequestParts, signal: AbortSignal) {
+    const request = ({ text }: Login) => bearerRequest(method, url, text, parts);
     const call = { operation: `objects.${method}`, request, signal };
     return this.#objects.call(call, ({ text, headers }) => ({ text, mark: headers.etag ?? "" }));
   }

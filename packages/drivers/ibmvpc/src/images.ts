@@ -1,32 +1,16 @@
-import {
-  type Clock,
-  type CloudPart,
-  type ImageStore,
-  imageSteps,
-  type OpenFile,
-  partedFiles,
-} from "@nodeyard/driver";
+import { type CloudPart, type ImageStore, imageSteps, type OpenFile, partedFiles } from "@nodeyard/driver";
 import { bucketOf } from "./bucket.ts";
-import type { IbmProviderConfig } from "./config.ts";
 import { hasCode, IN_USE, ofOrder } from "./errors.ts";
-import type { Ibm } from "./ibm.ts";
-import type { Image, Lookups } from "./lookups.ts";
-import type { Names } from "./names.ts";
+import type { Image, Site } from "./lookups.ts";
 
 /** An image by the name that its upload gives it, which proves its tag; its id is IBM's, once lists show it. */
 type Upload = Pick<Image, "name"> & Partial<Image>;
 
-interface StoreParts {
-  readonly config: IbmProviderConfig;
-  readonly ibm: Ibm;
-  readonly clock: Clock;
-  readonly names: Names;
-  readonly lookups: Lookups;
-  readonly openFile: OpenFile;
-}
-
 /** Images of the account, by way of the bucket, and what of them is left over. Without a bucket there is no store. */
-export function imagesOf({ config: { own }, ibm, clock, names, lookups, openFile }: StoreParts): {
+export function imagesOf(
+  { config: { own }, ibm, clock, names, lookups }: Site,
+  openFile: OpenFile,
+): {
   readonly store?: ImageStore;
   readonly parts: Readonly<Record<string, CloudPart>>;
 } {

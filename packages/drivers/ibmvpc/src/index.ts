@@ -5,5 +5,5 @@ export {
   type IbmProviderConfig,
   ibmvpcConfig,
 } from "./config.ts";
-export { createIbmDriver, type IbmHost } from "./driver.ts";
+export { createIbmDriver } from "./driver.ts";
 export * from "./edge/host.ts";

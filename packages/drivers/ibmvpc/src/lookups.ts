@@ -1,11 +1,4 @@
-import {
-  type Clock,
-  type CreateOrder,
-  DriverError,
-  type SharedValueOptions,
-  SharedValues,
-  wasRefused,
-} from "@nodeyard/driver";
+import { type Clock, type CreateOrder, DriverError, SharedValues, wasRefused } from "@nodeyard/driver";
 import type { IbmLabelOwn, IbmPoolOwn, IbmProviderConfig, ImageSource } from "./config.ts";
 import { IN_USE, type Reason } from "./errors.ts";
 import type { Ibm } from "./ibm.ts";
@@ -47,7 +40,7 @@ export interface Site {
 export class Lookups {
   readonly #ibm: Ibm;
   readonly #config: IbmProviderConfig;
-  readonly #shared: SharedValues<unknown>;
+  readonly #shared: SharedValues;
 
   constructor({ ibm, clock, config }: Pick<Site, "ibm" | "clock" | "config">) {
     this.#ibm = ibm;
@@ -110,7 +103,7 @@ export class Lookups {
       const { id } = (await read()) ?? (await make().catch(unlessMade));
       return { id };
     };
-    return this.#get(`resource group ${name}`, SLOW, load, signal);
+    return this.#shared.get(`resource group ${name}`, { load, ...SLOW }, signal);
   }
 
   /** Cores, and memory in MiB, of a profile. */
@@ -126,7 +119,7 @@ export class Lookups {
       if (size.cores > 0 && size.ram > 0) return size;
       throw new DriverError("transient", `profile ${profile} came without its size`);
     };
-    return this.#get(`profile ${profile}`, LASTING, load, signal);
+    return this.#shared.get(`profile ${profile}`, { load, ...LASTING }, signal);
   }
 
   /** How a call names the image of a label: of several that fit the newest. */
@@ -141,7 +134,7 @@ export class Lookups {
       if (newest !== undefined) return { id: newest.id };
       throw new DriverError("configuration", `there is no ${what}; correct the cloud-image`);
     };
-    return this.#get(what, SOON, load, signal);
+    return this.#shared.get(what, { load, ...SOON }, signal);
   }
 
   close(): void {
@@ -149,16 +142,8 @@ export class Lookups {
   }
 
   #all<T>(key: string, signal: AbortSignal): Promise<readonly T[]> {
-    return this.#get(`list of ${key}`, SLOW, (until) => this.#ibm.list<T>(key, until), signal);
-  }
-
-  #get<T>(
-    what: string,
-    how: Pick<SharedValueOptions<T>, "freshMs" | "staleMs">,
-    load: (signal: AbortSignal) => Promise<T>,
-    signal: AbortSignal,
-  ) {
-    return this.#shared.get(what, { load, ...how }, signal) as Promise<T>;
+    const load = (until: AbortSignal) => this.#ibm.list<T>(key, until);
+    return this.#shared.get(`list of ${key}`, { load, ...SLOW }, signal);
   }
 }
 

@@ -2,10 +2,9 @@ import {
   type CreateOrder,
   DriverError,
   type LabelConfig,
-  type Log,
+  type MachineTable,
   type MachineWork,
   machineName,
-  NodeMachines,
   noImage,
   type Resources,
   wasRefused,
@@ -16,8 +15,6 @@ import { failureOf, IN_USE, NOT_YET, ofOrder } from "./errors.ts";
 import type { Site } from "./lookups.ts";
 import type { Instance, Volume } from "./names.ts";
 
-/** Milliseconds that a create goes on after its caller gave up, with its wait at the rate limit. */
-const CREATE_MS = 300_000;
 /** Lists show a new machine after this at the latest, milliseconds. */
 const LISTED_MS = 30_000;
 /** States in which a machine will not run again by itself. A stopped one is paid for. */
@@ -25,22 +22,18 @@ const ENDED = /^(deleting|failed|stopped|stopping)$/;
 /** A spot machine that IBM takes back is deleted, as a stopped one would cost its disk. */
 const SPOT = { availability: { class: "spot" }, availability_policy: { preemption: "delete" } };
 
-/** What the machines of a provider are made with. */
-export interface Parts extends Site {
-  readonly addresses: Addresses;
-  readonly log: Log;
-  readonly closed: AbortSignal;
-}
-
 /** Launch and removal. */
-export function machineWork(parts: Parts): MachineWork<Instance, undefined> {
-  const { ibm, addresses, config } = parts;
+export function machineWork(
+  site: Site,
+  addresses: Addresses,
+): MachineWork<Instance, undefined, MachineTable<Instance>> {
+  const { ibm, config } = site;
   return {
-    machines: machinesOf(parts),
+    machines: machinesOf(site),
     makeMs: config.launchTimeoutMs,
     before: (order, found, _, { signal }) => addresses.claimed(order, found !== undefined, signal),
     async make(order, _, signal) {
-      const body = await bodyOf(parts, order, signal);
+      const body = await bodyOf(site, order, signal);
       return async (until) => {
         try {
           return (await ibm.call<Instance>("POST", "/instances", until, { body })).id;
@@ -56,15 +49,10 @@ export function machineWork(parts: Parts): MachineWork<Instance, undefined> {
       };
     },
     expose: (order, machine, signal) => addresses.attached(order, machine, signal),
-    async describe({ pool }, instance, { externalId, address }) {
-      const inside = instance.primary_network_interface?.primary_ip?.address ?? null;
-      return {
-        ...{ externalId, privateIpv4: inside, publicIpv4: address, hostname: instance.name },
-        interfaceIp: pool.useInternalIp ? (inside ?? address) : (address ?? inside),
-        ...{ cloud: "IBM", region: config.own.region, az: instance.zone.name },
-        resources: amountsOf(instance),
-      };
-    },
+    describe: (_, { name: hostname, zone, primary_network_interface: inside }, publicIpv4) => ({
+      ...{ hostname, cloud: "IBM", region: config.own.region, az: zone.name, publicIpv4 },
+      privateIpv4: inside?.primary_ip?.address ?? null,
+    }),
     first: (tag, _, context) => addresses.freed(tag, context),
   };
 }
@@ -75,20 +63,15 @@ export function amountsOf({ vcpu, memory }: Instance): Resources {
 }
 
 /** The machines of nodes. A record of Nodepool's has the name of its machine. */
-function machinesOf({ ibm, clock, names, config, log, closed }: Parts): NodeMachines<Instance> {
+function machinesOf({ ibm, names }: Site): MachineTable<Instance> {
   const pathOf = (id: string) => `/instances/${encodeURIComponent(id)}`;
-  const hasEnded = ({ status }: Instance) => ENDED.test(status);
-  return new NodeMachines<Instance>({
-    ...{ clock, closed, hasEnded, createMs: CREATE_MS, what: "instance" },
-    watch: {
-      ...{ log, provider: config.name, settledMs: LISTED_MS },
-      list: (signal) => ibm.list<Instance>("instances", signal),
-    },
+  return {
+    watch: { settledMs: LISTED_MS, list: (signal) => ibm.list<Instance>("instances", signal) },
     idOf: ({ id }) => id,
     idIn: (id) => (typeof id === "string" && /^[\w.-]+$/.test(id) ? id : undefined),
     metadataOf: (instance) => names.metadataOf(instance),
     isUp: ({ status }) => status === "running",
-    hasFailed: hasEnded,
+    hasEnded: ({ status }) => ENDED.test(status),
     failure: ({ name, status, status_reasons }, place) =>
       failureOf(`${place}: instance ${name}`, status, status_reasons),
     isLeaving: ({ status }) => status === "deleting",
@@ -104,10 +87,10 @@ function machinesOf({ ibm, clock, names, config, log, closed }: Parts): NodeMach
         if (!wasRefused(error, NOT_YET)) throw error;
       }
     },
-  });
+  };
 }
 
-async function bodyOf({ lookups, names }: Parts, order: CreateOrder, signal: AbortSignal) {
+async function bodyOf({ lookups, names }: Site, order: CreateOrder, signal: AbortSignal) {
   const { pool, label, imageExternalId } = order;
   const { own } = label as LabelConfig<IbmLabelOwn>;
   const source = typeof imageExternalId === "string" ? { id: imageExternalId } : own.source;

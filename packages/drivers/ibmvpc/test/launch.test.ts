@@ -48,8 +48,9 @@ test("34: a machine gets an address of its own, which leaves it first, for anoth
       az: "us-south-1",
       hostname: expect.stringMatching(/^np0000000042-/),
     },
-    resources: { instances: 1, cores: 2, ram: 8_192 },
   });
+  const need = await rig.drive(provider.need(order.label, SIGNAL));
+  expect(need).toEqual({ instances: 1, cores: 2, ram: 8_192 });
   expect(machine.interfaceIp).toBe(machine.publicIpv4);
   expect(machine.privateIpv4).toMatch(/^10\./);
   await rig.remove(provider, order, machine.externalId);

@@ -4,17 +4,30 @@ import type { ProviderConfig } from "./config/compiled.ts";
 import type { DriverConfig } from "./config/driver-config.ts";
 import type { Driver, DriverContext } from "./contract.ts";
 import { type Account, SharedAccounts } from "./limits/shared-accounts.ts";
+import { type MachineTable, NodeMachines } from "./node-machines.ts";
+import type { Around } from "./sign-in.ts";
+import type { OpenFile } from "./transfer.ts";
+import type { Wire } from "./wire.ts";
+
+/** What a driver uses of its host (`usualHost`); tests provide their own. */
+export interface CloudHost {
+  /** Where credentials are read: at each login, so that changes take effect. */
+  readonly around: Around;
+  /** Opens the connections of one credential. */
+  connect(): Pick<Wire, "send" | "close">;
+  readonly openFile: OpenFile;
+}
 
 /** The plan of a provider: its account, which it may share, and the cloud as that account sees it. */
 export interface CloudPlan<A extends Account, T, Part> {
   /** As in `SharedAccounts.share`. */
   readonly key: string;
-  /** The provider's own limit: least time between two calls of the account, milliseconds; 0: none. */
-  readonly intervalMs: number;
+  /** The provider's own limit: least time between two calls of the account, milliseconds; 0, the default: none. */
+  readonly intervalMs?: number;
   /** Opens the account for the first provider that uses it. The last one closes it. */
   account(): A;
   /** No I/O. */
-  cloud(account: A): Cloud<T, Part>;
+  cloud(account: A): Cloud<T, Part, NodeMachines<T> | MachineTable<T>>;
 }
 
 /**
@@ -31,11 +44,12 @@ export function cloudDriver<Config extends ProviderConfig, A extends Account, T,
     capabilities: { launches: true, inventory: false, probes: false, tags: true },
     open: (config, context) =>
       cloudProvider<T, Part>(config, mapError, (closed) => {
-        const { key, intervalMs, account, cloud } = plan(config, context, closed);
+        const { key, intervalMs = 0, account, cloud } = plan(config, context, closed);
         const share = accounts.share(context.clock, key, intervalMs, account);
         const said = cloud(share.account);
         return {
           ...said,
+          machines: nodeMachines(said.machines, config, context, closed),
           async close() {
             await said.close?.();
             await share.release();
@@ -43,4 +57,18 @@ export function cloudDriver<Config extends ProviderConfig, A extends Account, T,
         };
       }),
   };
+}
+
+function nodeMachines<T>(
+  machines: NodeMachines<T> | MachineTable<T>,
+  { name: provider }: ProviderConfig,
+  { clock, log }: DriverContext,
+  closed: AbortSignal,
+): NodeMachines<T> {
+  if (machines instanceof NodeMachines) return machines;
+  const { watch } = machines;
+  return new NodeMachines({
+    ...{ ...machines, clock, closed },
+    watch: "list" in watch ? { ...watch, log, provider } : watch,
+  });
 }

@@ -1,10 +1,11 @@
+import { present } from "@nodeyard/runtime";
 import type { MapError } from "./calls.ts";
-import type { LabelConfig, ProviderConfig } from "./config/compiled.ts";
+import type { LabelConfig, PoolConfig, ProviderConfig } from "./config/compiled.ts";
 import type { Provider, Resource } from "./contract.ts";
 import { type ProviderMethods, provide } from "./decorate.ts";
 import { type MachineWork, machineSteps } from "./machine-steps.ts";
-import type { Offers } from "./offers.ts";
-import type { Place } from "./place.ts";
+import type { NodeMachines } from "./node-machines.ts";
+import type { Offers, Pace } from "./offers.ts";
 import { add, type Resources } from "./resources.ts";
 import { type ExternalId, type ImageTag, type Metadata, type Tag, tagOf } from "./tags.ts";
 
@@ -15,8 +16,8 @@ export interface FoundPart {
   readonly type?: string;
   /** Ids of the machines and of the other parts that it is attached to: an address to an interface, the interface to a machine. */
   readonly on?: readonly (string | null | undefined)[];
-  /** Whose it is, by its own tag or by evidence; null: nothing says so, or it must not be deleted now. */
-  readonly tag: Tag | null;
+  /** Whose it is, by its own tag or by evidence; null, the default: nothing says so, or it must not be deleted now. */
+  readonly tag?: Tag | null;
   /** Whose upload made it. */
   readonly imageTag?: ImageTag | null;
   /** Its use of the quota. Default: none. */
@@ -47,19 +48,23 @@ export interface Listing<T> {
 }
 
 /** What a cloud says of itself. Of this the kit makes a provider; the cloud writes no step, loop or timer. */
-export interface Cloud<T, Part = undefined>
-  extends MachineWork<T, Part>,
+export interface Cloud<T, Part = undefined, Machines = NodeMachines<T>>
+  extends MachineWork<T, Part, Machines>,
     Listing<T>,
-    Pick<Provider, "quota"> {
+    Pick<Provider, "quota" | "place">,
+    Pick<Offers, "images" | "prices" | "handover"> {
   /** Kinds of things beside machines, by their type in `Resource`. */
   readonly parts?: Readonly<Record<string, CloudPart>>;
   /** As `Provider.need`, for a label of this driver. */
   need(label: LabelConfig<never>, signal: AbortSignal): Promise<Resources>;
   /** The end of a machine's console; null: it has none. */
   readonly console?: (id: string, signal: AbortSignal) => Promise<string | null>;
-  /** Zones, types, prices, images and what else only some clouds have. */
-  readonly offers?: Omit<Offers, "console">;
-  readonly place?: () => Place;
+  /** As in `Zones`. */
+  zones?(pool: PoolConfig<never, never>, signal: AbortSignal): Promise<readonly string[]>;
+  /** As in `Types`. */
+  typeOf?(label: LabelConfig<never>): string;
+  /** The rate limit that an operator needs to see: that of launches and removals. */
+  readonly limiter?: Pace;
   /** Looks whether credentials and network work, before the provider is given out. Its signal never aborts: calls have limits of their own. */
   check(signal: AbortSignal): Promise<void>;
   /** Ends what is shared and what runs in the background, when the calls of the provider have ended. */
@@ -125,13 +130,18 @@ export function cloudMethods<T, Part>(
   config: ProviderConfig,
   cloud: Omit<Cloud<T, Part>, "quota" | "check" | "close">,
 ) {
-  const { machines, parts = {}, console, offers, place } = cloud;
-  const { idOf, idIn, hasEnded = () => false, externalIdOf = idOf } = machines.cloud;
+  const { machines, parts = {}, console, place, images, prices, handover, limiter } = cloud;
+  const { idOf, idIn, hasEnded, externalIdOf = idOf } = machines.cloud;
   const steps = machineSteps(config, cloud);
   return {
     ...{ ...steps, ...(place && { place }) },
     offers: {
-      ...offers,
+      ...present({ images, prices, handover }),
+      ...(cloud.zones && {
+        zones: { list: async (pool, signal) => cloud.zones!(pool as PoolConfig<never, never>, signal) },
+      }),
+      ...(cloud.typeOf && { types: { of: (label) => cloud.typeOf!(label as LabelConfig<never>) } }),
+      ...(limiter && { pace: { now: () => limiter } }),
       ...(console && {
         console: {
           async read(tag, { externalId, signal }) {
@@ -213,7 +223,7 @@ export function listedResources<T>(
   };
   const used = new Map<string, Resources>();
   const alone = parts.flatMap((part): readonly Resource[] => {
-    const { type, id, tag, imageTag, resources = {} } = part;
+    const { type, id, tag = null, imageTag, resources = {} } = part;
     const machine = machineOf(part);
     if (machine === undefined) return [{ type, id, tag, ...(imageTag && { imageTag }), resources }];
     used.set(machine, add(used.get(machine) ?? {}, resources));

@@ -221,6 +221,7 @@ export interface Machine {
   readonly az?: string | null;
   readonly hostId?: string | null;
   readonly slot?: number | null;
+  /** What it uses. Absent: what its label needs, by which it was planned. */
   readonly resources?: Resources | null;
   /** The type (`offers.types`) that the cloud chose, for labels that leave the choice to the cloud. */
   readonly type?: string | null;

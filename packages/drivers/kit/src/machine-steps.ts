@@ -32,9 +32,18 @@ export function noImage({ name, image }: LabelConfig): DriverError {
   return new DriverError("configuration", `label ${name} has no image here: ${why}`);
 }
 
-/** What a cloud says beyond its machines, for the steps of a launch and of a removal. `Part`: what it makes before a machine. */
-export interface MachineWork<T, Part> {
-  readonly machines: NodeMachines<T>;
+/**
+ * What a cloud says of a machine that is up. Left out: its id, which the steps know; where clients connect, if it is the first of its addresses,
+ * public before private and IPv4 before IPv6; what it uses, if that is what its label needs, which the launcher has recorded.
+ */
+export type Described = Omit<Machine, "externalId" | "interfaceIp"> & Partial<Pick<Machine, "interfaceIp">>;
+
+/**
+ * What a cloud says beyond its machines, for the steps of a launch and of a removal. `Part`: what it makes before a machine; `Machines`: a
+ * `MachineTable` where the kit opens the provider (`cloudDriver`).
+ */
+export interface MachineWork<T, Part = undefined, Machines = NodeMachines<T>> {
+  readonly machines: Machines;
   /** Milliseconds for `make` and its call. Default `CALL_MS`. */
   readonly makeMs?: number;
   /** Steps for what a machine needs before it is made. `found`: the machine of an earlier attempt. */
@@ -49,9 +58,9 @@ export interface MachineWork<T, Part> {
   describe(
     order: CreateOrder,
     machine: T,
-    known: { readonly externalId: ExternalId; readonly address: string | null },
+    address: string | null,
     signal: AbortSignal,
-  ): Promise<Machine>;
+  ): Described | Promise<Described>;
   /** Steps before the deletion of a machine, which may be gone already, or may not have been looked for. */
   first?(tag: Tag, machine: T | undefined, context: StepContext): Steps<void>;
   /** Steps when the machine is gone. What they remove is also one of the cloud's `parts`, because a leak sweep does not wait for machines. */
@@ -95,7 +104,10 @@ export function machineSteps<T, Part = undefined>(
     yield { step: "wait", deadlineMs: launchTimeoutMs, ...saving(externalId) };
     const machine = await machines.up(id, place, signal);
     const address = work.expose ? yield* work.expose(order, machine, signal) : null;
-    return work.describe(order, machine, { externalId, address }, signal);
+    const said = await work.describe(order, machine, address, signal);
+    const { publicIpv4, publicIpv6, privateIpv4, privateIpv6 } = said;
+    const interfaceIp = publicIpv4 ?? publicIpv6 ?? privateIpv4 ?? privateIpv6 ?? null;
+    return { externalId, interfaceIp, ...said };
   }
 
   async function* remove(tag: Tag, context: StepContext): Steps<void> {

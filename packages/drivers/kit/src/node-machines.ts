@@ -17,6 +17,8 @@ import {
 const MOST_KNOWN = 10_000;
 /** A machine that still runs this long after its deletion was requested has not heard of it, milliseconds. */
 const UNHEARD_MS = 10_000;
+/** Default of `createMs`. */
+const CREATE_MS = 300_000;
 /** Pause between two looks for a machine that is there and that no list shows yet, milliseconds. */
 const LOOK_MS = 2_000;
 
@@ -40,8 +42,8 @@ export interface NodeMachinesOptions<T> {
   readonly clock: Clock;
   /** The listing that providers of an account share, or one for this provider. */
   readonly watch: Pick<ListWatch<T>, "all" | "whole" | "wait"> | OwnList<T>;
-  /** What a machine is called in steps and messages: "server", "instance". */
-  readonly what: string;
+  /** What a machine is called in steps and messages: "server". Default: "instance". */
+  readonly what?: string;
   readonly idOf: (machine: T) => string;
   /** The form in which records keep the ids of a machine. Default: `idOf`. */
   readonly externalIdOf?: (machine: T) => ExternalId;
@@ -50,8 +52,8 @@ export interface NodeMachinesOptions<T> {
   /** The metadata of a machine, which hold the tag of its node. */
   readonly metadataOf: (machine: T) => Metadata;
   readonly isUp: (machine: T) => boolean;
-  /** Whether a machine that is being made will not come up any more. It is deleted before another one is made for its tag. */
-  readonly hasFailed: (machine: T) => boolean;
+  /** Whether a machine that is being made will not come up any more. It is deleted before another one is made for its tag. Default: `hasEnded`. */
+  readonly hasFailed?: (machine: T) => boolean;
   /** Why it has failed. `place` begins the message. */
   readonly failure: (machine: T, place: string, signal: AbortSignal) => DriverError | Promise<DriverError>;
   /** Requests a deletion. It has begun when this resolves. A machine that is gone is no error. */
@@ -78,20 +80,32 @@ export interface NodeMachinesOptions<T> {
   /** Reads one machine, because a listing may not show a new one yet. Undefined: it is gone. */
   readonly read: (id: string, signal: AbortSignal) => Promise<T | undefined>;
   /**
-   * Milliseconds that a create goes on after its caller gave up, with its wait at the rate limit. Without the answer it would be unknown
-   * whether a machine was made.
+   * Whether a machine that is being made is there, although a listing that should show it does not. Rejects with why it was not made. Default:
+   * it is not.
    */
-  readonly createMs: number;
+  readonly isUnlisted?: (id: string, place: string, signal: AbortSignal) => Promise<boolean>;
+  /**
+   * Milliseconds that a create goes on after its caller gave up, with its wait at the rate limit. Without the answer it would be unknown
+   * whether a machine was made. Default: five minutes.
+   */
+  readonly createMs?: number;
   /** Ends creates that go on. */
   readonly closed: AbortSignal;
 }
+
+/** The same without what `cloudDriver` knows of a provider. */
+export type MachineTable<T> = Omit<NodeMachinesOptions<T>, "clock" | "closed" | "watch"> & {
+  readonly watch: Pick<ListWatch<T>, "all" | "whole" | "wait"> | Omit<OwnList<T>, "log" | "provider">;
+};
+
+type Defaulted = "what" | "createMs" | "hasEnded" | "hasFailed" | "isDeleted" | "isProven" | "isUnlisted";
 
 /**
  * The machines of nodes in a cloud whose machines carry metadata: made once per node, found by id or by tag, awaited by the shared listing,
  * deleted until they are gone. Errors are the cloud's, and DriverErrors.
  */
 export class NodeMachines<T> {
-  readonly cloud: NodeMachinesOptions<T>;
+  readonly cloud: NodeMachinesOptions<T> & Required<Pick<NodeMachinesOptions<T>, Defaulted>>;
   readonly watch: Pick<ListWatch<T>, "all" | "whole" | "wait">;
   readonly #own: ListWatch<T> | undefined;
   readonly #creating = new Map<string, Promise<unknown>>();
@@ -99,8 +113,13 @@ export class NodeMachines<T> {
   readonly #known = new Map<string, string | null>();
 
   constructor(cloud: NodeMachinesOptions<T>) {
-    this.cloud = cloud;
-    const { clock, watch, what, idOf } = cloud;
+    const never = () => false;
+    const { hasEnded = never } = cloud;
+    this.cloud = {
+      ...{ what: "instance", createMs: CREATE_MS, hasEnded, hasFailed: hasEnded },
+      ...{ isDeleted: never, isProven: never, isUnlisted: async () => false, ...cloud },
+    };
+    const { clock, watch, what, idOf } = this.cloud;
     if ("list" in watch) {
       const { log, provider, ...listed } = watch;
       const onFailure = (error: unknown) =>
@@ -125,7 +144,7 @@ export class NodeMachines<T> {
    */
   async existing(tag: Tag, externalId: ExternalId | null, signal: AbortSignal): Promise<T | undefined> {
     const { watch } = this;
-    const { read, idIn, isDeleted = () => false } = this.cloud;
+    const { read, idIn, isDeleted } = this.cloud;
     const stored = idIn(externalId);
     const key = tagKey(tag);
     // A create whose caller gave up still makes its machine, which can be found only after the call has ended.
@@ -159,7 +178,7 @@ export class NodeMachines<T> {
 
   /** Whether a machine that may be used says nothing of its node. */
   #isLost(machine: T, tag: Tag): boolean {
-    const { metadataOf, hasEnded = () => false } = this.cloud;
+    const { metadataOf, hasEnded } = this.cloud;
     const metadata = metadataOf(machine);
     return tagOf(metadata) === null && !namesOther(metadata, tag) && !hasEnded(machine);
   }
@@ -194,19 +213,22 @@ export class NodeMachines<T> {
    * only cause a delay; the signal is the limit.
    */
   async up(id: string, place: string, signal: AbortSignal): Promise<T> {
-    const { what, isUp, hasFailed, failure } = this.cloud;
-    const machine = await this.watch.wait(
-      "active",
-      id,
-      ({ item, sure }) => {
-        if (item !== undefined) return isUp(item) || hasFailed(item) ? item : undefined;
-        if (!sure) return undefined;
+    const { what, isUp, hasFailed, failure, isUnlisted } = this.cloud;
+    for (;;) {
+      const machine = await this.watch.wait(
+        "active",
+        id,
+        ({ item, sure }) => {
+          if (item !== undefined) return isUp(item) || hasFailed(item) ? item : undefined;
+          return sure ? null : undefined;
+        },
+        signal,
+      );
+      if (machine !== null && hasFailed(machine)) throw await failure(machine, place, signal);
+      if (machine !== null) return machine;
+      if (!(await isUnlisted(id, place, signal)))
         throw new DriverError("not-found", `${place}: ${what} ${id} was deleted while it was being made`);
-      },
-      signal,
-    );
-    if (hasFailed(machine)) throw await failure(machine, place, signal);
-    return machine;
+    }
   }
 
   /** Requests a deletion; `gone` waits for its end. */
@@ -260,7 +282,7 @@ export class NodeMachines<T> {
   }
 
   #pick(listed: ReadonlyMap<string, T>, tag: Tag, id: string | undefined): T | undefined {
-    const { metadataOf, hasEnded = () => false, isProven = () => false } = this.cloud;
+    const { metadataOf, hasEnded, isProven } = this.cloud;
     const isOwn = (machine: T) => sameNode(tagOf(metadataOf(machine)), tag);
     const named = id === undefined ? undefined : listed.get(id);
     if (named !== undefined && (isOwn(named) || isProven(named, tag) || isOlder(metadataOf(named), tag)))

@@ -1,4 +1,5 @@
-import { type Clock, defined, type Random } from "@nodeyard/runtime";
+import { defined } from "@nodeyard/runtime";
+import type { DriverContext } from "./contract.ts";
 import { callText, NoAnswer, noAnswer } from "./faults.ts";
 import { HttpCalls, type HttpCallsOptions, safely } from "./http-calls.ts";
 import { RateLimiter } from "./limits/rate-limiter.ts";
@@ -6,13 +7,14 @@ import { RenewedValue, type RenewedValueOptions } from "./limits/renewed-value.t
 import type { Account } from "./limits/shared-accounts.ts";
 import type { HttpAnswer, Unsent, Wire } from "./wire.ts";
 
+/** What a session has of its provider and of its host: parts of the `DriverContext`, and connections. */
+export type SessionHost = Pick<DriverContext, "clock" | "random" | "observe"> & Pick<Wire, "send" | "close">;
+
 /** How a cloud is signed in to and called. */
 export interface SessionOptions<Token>
-  extends Pick<RenewedValueOptions<Token>, "endOf" | "early" | "secretsOf">,
-    Pick<HttpCallsOptions<Token>, "fault" | "observe"> {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly send: Wire["send"];
+  extends SessionHost,
+    Pick<RenewedValueOptions<Token>, "endOf" | "early" | "secretsOf">,
+    Pick<HttpCallsOptions<Token>, "fault"> {
   /** Name of the far end of a sign-in, for messages: "identity". */
   readonly by: string;
   /** Signs in anew, without retries: the calls that wait for it have their own. `ask` rejects with NoAnswer. */
@@ -20,8 +22,6 @@ export interface SessionOptions<Token>
   /** Which calls are repeated, and when. Default: `safely`. */
   readonly again?: (limiter: RateLimiter) => HttpCallsOptions<Token>["again"];
   readonly limiter?: RateLimiter;
-  /** Closes the connections. */
-  readonly close: () => Promise<void>;
 }
 
 /** Time limit of a sign-in, milliseconds. */

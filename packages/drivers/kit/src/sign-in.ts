@@ -12,8 +12,8 @@ export interface Around {
 /** What authorizes calls as it is. */
 export interface BearerToken {
   readonly text: string;
-  /** Wall time of its end, milliseconds. */
-  readonly end: number;
+  /** Wall time of its end, milliseconds; null: none is known. */
+  readonly end: number | null;
 }
 
 /** The metadata service, at the address that clouds have agreed on: a machine's own link, so that no proxy reaches it. */

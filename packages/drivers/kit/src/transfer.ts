@@ -101,24 +101,25 @@ export async function* inParallel<T>(
 }
 
 /** How a file is sent of which only the pieces with data need to arrive, in any order. */
-export interface Sparse<T> {
+export interface Sparse<T = Piece> {
   readonly openFile: OpenFile;
   readonly order: Pick<UploadOrder, "file" | "size" | "progress">;
   /** Bytes of a piece. */
   readonly length: number;
   /** Pieces with data of which an earlier attempt knows that they have arrived. */
   readonly from: number;
-  /** Pieces that are sent at once, and that lie between two checkpoints. */
-  readonly parallel: number;
-  readonly stretch: number;
-  /** What is sent of a piece; undefined: it has no data. Called in the order of the file, also for what is not sent again. */
-  readonly dataOf: (piece: Piece) => T | undefined;
+  /** Pieces that are sent at once, and that lie between two checkpoints. Default: one. */
+  readonly parallel?: number;
+  readonly stretch?: number;
+  /** What is sent of a piece; undefined: it has no data. Called in the order of the file, also for what is not sent again. Default: all of it. */
+  readonly dataOf?: (piece: Piece) => T | undefined;
   readonly send: (data: T) => Promise<void>;
 }
 
 /** Yields for each checkpoint, and at the end, how many pieces with data have arrived without a gap. */
-export async function* sentPieces<T>(how: Sparse<T>): AsyncGenerator<number, void, void> {
-  const { openFile, order, length, from, parallel, stretch, dataOf, send } = how;
+export async function* sentPieces<T = Piece>(how: Sparse<T>): AsyncGenerator<number, void, void> {
+  const { openFile, order, length, from, parallel = 1, stretch = 1, send } = how;
+  const { dataOf = (piece: Piece) => piece as T } = how;
   let count = 0;
   async function* unsent() {
     for await (const piece of pieces(streamed(openFile, order), length)) {

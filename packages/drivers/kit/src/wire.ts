@@ -34,18 +34,27 @@ export interface Wire {
 /** What a call sends, once the login is known. */
 export type Unsent = Omit<HttpRequest, "signal">;
 
-/** A request of an API that speaks JSON and takes a bearer token. */
+/** What few requests have. A body that is an object, other than bytes, is sent as JSON. */
+export interface RequestParts {
+  readonly query?: Readonly<Record<string, string | number>> | undefined;
+  readonly body?: object | string | Uint8Array | undefined;
+  readonly headers?: Unsent["headers"] | undefined;
+}
+
+/** A request of an API that answers in JSON and takes a bearer token. */
 export function bearerRequest(
   method: Unsent["method"],
   url: string,
   token: string,
-  { body, headers }: { readonly body?: object | undefined; readonly headers?: Unsent["headers"] | undefined },
+  { query = {}, body, headers }: RequestParts = {},
 ): Unsent {
-  const type = body !== undefined && { "content-type": "application/json" };
+  const words = new URLSearchParams(query as Readonly<Record<string, string>>);
+  const isJson = typeof body === "object" && !(body instanceof Uint8Array);
+  const type = isJson && { "content-type": "application/json" };
   return {
-    ...{ method, url },
+    ...{ method, url: words.size === 0 ? url : `${url}?${words}` },
     headers: { authorization: `Bearer ${token}`, accept: "application/json", ...type, ...headers },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(body !== undefined && { body: isJson ? JSON.stringify(body) : body }),
   };
 }
 

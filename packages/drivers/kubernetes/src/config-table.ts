@@ -162,18 +162,16 @@ export function tablesOf(kind: Kind) {
   const provider = {
     "launch-retries": Key.launchKeys({})["launch-retries"],
     ...Key.priceKeys,
-    "token-lifetime": Key.seconds(
-      "How long a node's token works; a ready node gets a new one before it is handed out. 0: a token without end, from a secret, as in Nodepool.",
-      { default: 86_400, like: kube.TOKEN_SECONDS },
-    )
-      .as("tokenMs")
-      .accepted(Key.OURS),
-    "schedule-timeout": Key.seconds(
-      "How long the cluster's scheduler may refuse a pod before its launch ends for lack of capacity: an autoscaler or a new disk may come late.",
-      { default: 300, like: Is.FROM_0 },
-    )
-      .as("roomMs")
-      .accepted(Key.OURS),
+    ...Key.ours({
+      "token-lifetime": Key.seconds(
+        "How long a node's token works; a ready node gets a new one before it is handed out. 0: a token without end, from a secret, as in Nodepool.",
+        { default: 86_400, like: kube.TOKEN_SECONDS },
+      ).as("tokenMs"),
+      "schedule-timeout": Key.seconds(
+        "How long the cluster's scheduler may refuse a pod before its launch ends for lack of capacity: an autoscaler or a new disk may come late.",
+        { default: 300, like: Is.FROM_0 },
+      ).as("roomMs"),
+    }),
     ...Key.sizeLimits,
     "max-resources": Key.amounts("Limits of resources by name."),
     context: Key.text("Context of the kube config.", {

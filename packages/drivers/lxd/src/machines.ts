@@ -1,8 +1,8 @@
 import {
   type CreateOrder,
+  type Described,
   DriverError,
   ListWatch,
-  type Machine,
   type MakeCall,
   machineName,
   NodeMachines,
@@ -85,12 +85,12 @@ export function makeCall(client: LxdClient, order: CreateOrder, source: object, 
 }
 
 /** Facts of an instance for the node's record (docs/contract/records.md, "Node"). */
-export function describe(machine: Instance, { server_name, server_clustered }: Server): Machine {
+export function describe(machine: Instance, { server_name, server_clustered }: Server): Described {
   const { ipv4, ipv6 } = addressesOf(machine);
   const member = server_clustered ? machine.location : server_name;
   return {
-    ...{ externalId: machine.name, hostname: machine.name, az: member, hostId: member },
-    ...{ interfaceIp: ipv4 ?? ipv6, publicIpv4: ipv4, privateIpv4: ipv4, publicIpv6: ipv6 },
+    ...{ hostname: machine.name, az: member, hostId: member },
+    ...{ publicIpv4: ipv4, privateIpv4: ipv4, publicIpv6: ipv6 },
   };
 }
 

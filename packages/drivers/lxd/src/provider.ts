@@ -74,13 +74,11 @@ export function openLxd(
       },
       parts: { image: imagePart(client) },
       console: async (name, signal) => (await client.console(name, signal))?.slice(-CONSOLE_LENGTH) ?? null,
-      offers: {
-        zones: { list: async (_pool, signal) => (await members(signal)) ?? [known().server_name] },
-        images: imageStore(client, blob, {
-          uploadMs: own.imageUploadTimeoutMs,
-          isForVms: labels.some(({ image, own }) => image?.kind === "diskimage" && own.type !== "container"),
-        }),
-      },
+      zones: async (_, signal) => (await members(signal)) ?? [known().server_name],
+      images: imageStore(client, blob, {
+        uploadMs: own.imageUploadTimeoutMs,
+        isForVms: labels.some(({ image, own }) => image?.kind === "diskimage" && own.type !== "container"),
+      }),
       place: () => place,
       async check(signal) {
         // Anybody may ask what the server is, but not for a project.

@@ -35,12 +35,9 @@ export function openstackCloud(
     quota: (signal) => quotaOf(api, signal),
     need: (label: LabelConfig<OpenstackLabelOwn>, signal) => need(parts, label, signal),
     console: (id, signal) => consoleOf(parts, id, signal),
-    offers: {
-      types: { of: (label) => machineType(label as LabelConfig<OpenstackLabelOwn>) },
-      pace: { now: () => handles.session.limiter },
-      zones: { list: (_pool, signal) => lookups.zones(signal) },
-      images: glanceStore(parts),
-    },
+    typeOf: machineType,
+    zones: (_, signal) => lookups.zones(signal),
+    ...{ limiter: handles.session.limiter, images: glanceStore(parts) },
     // By the address of keystone, since two clouds may have one name in two files.
     place: () => ({
       cloud: new URL(credential.authUrl).host,

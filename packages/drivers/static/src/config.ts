@@ -69,13 +69,9 @@ export const staticConfig = cloudConfig(
   { provider: {}, pool },
   {
     provider({ name, pools, own }, { hosts = new Map() }) {
-      refuseTwice(
-        pools.flatMap(({ nodes }) => nodes),
-        name,
-        hosts,
-      );
-      // The driver launches nothing, so these values are never used.
-      return { launchTimeoutMs: 3_600_000, bootTimeoutMs: 60_000, launchAttempts: 1, own };
+      const all = pools.flatMap(({ nodes }) => nodes);
+      refuseTwice(all, name, hosts);
+      return { own };
     },
     pool({ nodes }, _provider, context) {
       for (const { at, labels } of nodes)

@@ -1,20 +1,11 @@
 import type { DriverRegistry } from "@nodeyard/config";
 import { cloudConfig, Key } from "@nodeyard/driver";
 
-/**
- * What providers of all drivers have: pools with limits and labels. Other keys are ignored. Values stand where a launcher would need them;
- * nothing is launched by them.
- */
+/** What providers of all drivers have: pools with limits and labels. Other keys are ignored. */
 const anyConfig = cloudConfig(
   "any",
   { provider: {}, pool: { limits: Key.limits(Key.cloudLimits) }, label: {} },
-  {
-    provider: ({ own }) => ({
-      ...{ launchTimeoutMs: 3_600_000, bootTimeoutMs: 60_000, launchAttempts: 3 },
-      own,
-    }),
-    label: ({ own }) => ({ hostKeyChecking: false, own }),
-  },
+  { label: ({ own }) => ({ hostKeyChecking: false, own }) },
 );
 
 /**

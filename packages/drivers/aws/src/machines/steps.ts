@@ -6,7 +6,6 @@ import {
   GONE_MS,
   type LabelConfig,
   labelTags,
-  type Machine,
   type MachineWork,
   type Tag,
 } from "@nodeyard/driver";
@@ -47,8 +46,7 @@ export function instanceWork(parts: Parts): MachineWork<Instance, string | null>
     },
     make: (order, host, signal) => launchCall(parts, order, host ?? null, signal),
     stored: (instance, host) => ({ ...(host != null && { host }), instance }),
-    describe: (order, instance, { externalId }, signal) =>
-      describeMachine(parts, order, instance, externalId, signal),
+    describe: (order, instance, _, signal) => described(parts, order, instance, signal),
     async *first(_, found, context) {
       // Before the deletion, which EC2 would then name as the reason why the machine ended.
       const remark = await interruptionOf(parts, found, context);
@@ -77,23 +75,14 @@ function mayHaveHost({ config }: Parts, tag: Tag, externalId: ExternalId | null)
   return pool === undefined || [...pool.labels.values()].some(({ own }) => own.dedicatedHost);
 }
 
-/** The machine as the launcher gets it. IPv6 comes before a private IPv4 address, which clients outside of the VPC cannot reach. */
-async function describeMachine(
-  { account }: Parts,
-  order: CreateOrder,
-  instance: Instance,
-  externalId: ExternalId,
-  signal: AbortSignal,
-): Promise<Machine> {
+async function described({ account }: Parts, order: CreateOrder, instance: Instance, signal: AbortSignal) {
   const { own } = order.label as LabelConfig<AwsLabelOwn>;
-  const publicIpv4 = instance.PublicIpAddress || null;
-  const privateIpv4 = instance.PrivateIpAddress || null;
-  const publicIpv6 = instance.NetworkInterfaces?.[0]?.Ipv6Addresses?.[0]?.Ipv6Address || null;
   // Of the instance, since a fleet chooses the type. Known types cost no call.
   const info = await account.lookups.type(instance.InstanceType ?? "", signal);
   return {
-    ...{ externalId, publicIpv4, privateIpv4, publicIpv6 },
-    interfaceIp: publicIpv4 ?? publicIpv6 ?? privateIpv4,
+    publicIpv4: instance.PublicIpAddress || null,
+    privateIpv4: instance.PrivateIpAddress || null,
+    publicIpv6: instance.NetworkInterfaces?.[0]?.Ipv6Addresses?.[0]?.Ipv6Address || null,
     hostname: order.hostname,
     cloud: "AWS",
     region: await account.aws.region(signal),

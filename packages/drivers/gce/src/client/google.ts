@@ -1,9 +1,9 @@
 import {
-  type ApiCall,
   ApiError,
   allPages,
   answeredJson,
-  type Clock,
+  type BearerToken,
+  bearerRequest,
   callText,
   DriverError,
   defined,
@@ -12,39 +12,28 @@ import {
   OddAnswer,
   pageText,
   type Random,
+  type RequestParts,
   Session,
+  type SessionHost,
   safely,
   sleep,
   type Unsent,
-  type Wire,
 } from "@nodeyard/driver";
 import { faultOf, isRate, type OperationFault, unlessMissing } from "../errors.ts";
 
-/** A token for calls, and its end (wall time, milliseconds; null: none is known). */
-export interface Token {
-  readonly token: string;
-  readonly end: number | null;
-}
-
 /** What a session with Google Cloud consists of. */
-export interface GoogleOptions {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly wire: Pick<Wire, "send" | "close">;
+export interface GoogleOptions extends SessionHost {
   /** Signs in anew. Rejects with CloudConfigError or NoAnswer. */
-  readonly logIn: () => Promise<Token>;
+  readonly logIn: () => Promise<BearerToken>;
   readonly project: string;
   /** Address in place of Google's own; null: none. */
   readonly endpoint: string | null;
-  readonly observe: ((call: ApiCall) => void) | undefined;
 }
 
 /** A call, beneath the project for Compute Engine. */
-export interface GoogleCall {
+export interface GoogleCall extends RequestParts {
   readonly method: Unsent["method"];
   readonly path: string;
-  readonly query?: Readonly<Record<string, string | number>>;
-  readonly body?: object;
   /** As in `HttpCall`. */
   readonly tryMs?: number;
 }
@@ -78,14 +67,13 @@ const SKEW_MS = 1_000;
  * One credential at Google Cloud. Every call may be repeated: those that make something carry an id of their request, by which Google knows
  * them for an hour.
  */
-export class Google extends Session<Token> {
+export class Google extends Session<BearerToken> {
   readonly #options: GoogleOptions;
 
   constructor(options: GoogleOptions) {
-    const { clock, random, wire, logIn, observe } = options;
+    const { clock, random, logIn: signIn } = options;
     super({
-      ...{ clock, random, by: "Google Cloud", signIn: logIn, endOf: ({ end }) => end },
-      ...{ ...wire, ...defined({ observe }) },
+      ...{ ...options, by: "Google Cloud", signIn, endOf: ({ end }) => end },
       again: (limiter) => {
         const again = safely(clock, random, limiter, () => true);
         return (failed) => again(untilMinute(failed, clock.now(), random));
@@ -111,25 +99,13 @@ export class Google extends Session<Token> {
 
   /** The body of an answer below 400, which says by its `kind` that it is Google's. */
   async send<T>(host: string, call: GoogleCall, signal: AbortSignal): Promise<T> {
-    const { method, path, query = {}, body, tryMs } = call;
-    const asked = new URLSearchParams(query as Readonly<Record<string, string>>);
-    const url = `${this.address(host)}${path}${asked.size > 0 ? `?${asked}` : ""}`;
-    const unsent = { method, url, ...(body !== undefined && { body: JSON.stringify(body) }) };
-    return (await this.raw(operationOf(method, path), unsent, signal, tryMs)).answer as T;
+    return (await this.raw(`${this.address(host)}${call.path}`, call, signal)).answer as T;
   }
 
   /** The same for a whole address, with the answer's headers. */
-  raw(
-    operation: string,
-    unsent: Partial<Unsent> & Pick<Unsent, "method" | "url">,
-    signal: AbortSignal,
-    tryMs?: number,
-  ) {
-    const type = typeof unsent.body === "string" && { "content-type": "application/json" };
-    const request = ({ token }: Token): Unsent => ({
-      ...unsent,
-      headers: { ...type, ...unsent.headers, authorization: `Bearer ${token}` },
-    });
+  raw(url: string, { method, path, tryMs, ...parts }: GoogleCall, signal: AbortSignal) {
+    const operation = operationOf(method, path);
+    const request = ({ text }: BearerToken) => bearerRequest(method, url, text, parts);
     return this.calls.call({ ...{ operation, signal, request }, ...defined({ tryMs }) }, read);
   }
 
@@ -217,7 +193,7 @@ function read(answer: HttpAnswer, request: Unsent) {
 
 /** Without ids: `compute.POST.zones.instances`, `storage.GET.o`. */
 function operationOf(method: string, path: string): string {
-  const [, service, , , , scope = "", ...rest] = path.split("/");
+  const [, service, , , , scope = "", ...rest] = path.replace(/^\/upload/, "").split("/");
   const type = service === "compute" ? rest[/^(zones|regions)$/.test(scope) ? 1 : 0] : undefined;
   return [service, method, scope, type].filter(Boolean).join(".");
 }

@@ -1,5 +1,5 @@
-import { CloudConfigError, keepSecret, messageOf, NoAnswer, proxyOf } from "@nodeyard/driver";
-import { openFile, USUAL_TLS, wireOf } from "@nodeyard/driver/http";
+import { CloudConfigError, keepSecret, messageOf, NoAnswer } from "@nodeyard/driver";
+import { usualHost } from "@nodeyard/driver/http";
 import { createGceDriver, type GceHost } from "../driver.ts";
 import { REMEDY } from "../errors.ts";
 
@@ -8,8 +8,7 @@ const SCOPES = "https://www.googleapis.com/auth/cloud-platform";
 /** Files, environment and network of this host. */
 export const thisHost: GceHost = {
   // httplib2 of Nodepool's client reads the same variables as urllib.
-  connect: () => wireOf(USUAL_TLS, (url) => proxyOf(url, process.env, "botocore")),
-  openFile,
+  ...usualHost("botocore"),
   async logIn(file) {
     // Here, so that only who signs in loads it.
     const { GoogleAuth } = await import("google-auth-library");
@@ -17,10 +16,10 @@ export const thisHost: GceHost = {
     const auth = new GoogleAuth({ scopes: SCOPES, ...(file !== null && { keyFilename: file }) });
     try {
       const client = await auth.getClient();
-      const { token } = await client.getAccessToken();
-      if (!token) throw new Error("the credentials give no token");
-      keepSecret(token);
-      return { token, end: client.credentials.expiry_date ?? null };
+      const { token: text } = await client.getAccessToken();
+      if (!text) throw new Error("the credentials give no token");
+      keepSecret(text);
+      return { text, end: client.credentials.expiry_date ?? null };
     } catch (error) {
       throw loginError(error);
     }

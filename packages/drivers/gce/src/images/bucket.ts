@@ -25,8 +25,10 @@ interface StoredObject {
 
 /** The bucket through which files become images. Objects in it are of uploads under way, and carry the tag of theirs. */
 export function bucketOf(google: Google, bucket: string) {
+  const objects = `/storage/v1/b/${bucket}/o`;
+  const uploads = `/upload${objects}`;
   const call = <T>(method: "GET" | "DELETE", object: string, signal: AbortSignal) => {
-    const path = `/storage/v1/b/${bucket}/o/${encodeURIComponent(object)}`;
+    const path = `${objects}/${encodeURIComponent(object)}`;
     return unlessMissing(google.storage<T>({ method, path }, signal), "No such object");
   };
 
@@ -44,8 +46,8 @@ export function bucketOf(google: Google, bucket: string) {
     const end = begin + part.byteLength;
     for (let taken = begin, stalls = 0; taken < end; ) {
       const headers = { "content-range": `bytes ${taken}-${end - 1}/${isLast ? end : "*"}` };
-      const unsent = { method: "PUT", url, headers, body: part.subarray(taken - begin) } as const;
-      const { status, headers: said } = await google.raw("storage.PUT.upload", unsent, signal);
+      const call = { method: "PUT", path: uploads, headers, body: part.subarray(taken - begin) } as const;
+      const { status, headers: said } = await google.raw(url, call, signal);
       const isOpen = status === 308;
       const [, last = "-1"] = /-(\d+)$/.exec(said.range ?? "") ?? [];
       const now = isOpen ? Number(last) + 1 : end;
@@ -73,10 +75,10 @@ export function bucketOf(google: Google, bucket: string) {
 
     /** A resumable upload in parts. */
     async put(tag: ImageTag, bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-      const query = new URLSearchParams({ uploadType: "resumable", name: objectOf(tag) });
-      const url = `${google.address(HOST)}/upload/storage/v1/b/${bucket}/o?${query}`;
-      const body = JSON.stringify({ contentType: "application/gzip", metadata: imageMetadata(tag) });
-      const { headers } = await google.raw("storage.POST.upload", { method: "POST", url, body }, signal);
+      const query = { uploadType: "resumable", name: objectOf(tag) };
+      const body = { contentType: "application/gzip", metadata: imageMetadata(tag) };
+      const call = { method: "POST", path: uploads, query, body } as const;
+      const { headers } = await google.raw(`${google.address(HOST)}${uploads}`, call, signal);
       const session = headers.location ?? "";
       // The token goes where the answer says.
       const to = URL.canParse(session) ? new URL(session).origin : "nowhere";
@@ -97,10 +99,9 @@ export function bucketOf(google: Google, bucket: string) {
     /** Objects of uploads, also of other providers and installations. */
     part: {
       async list(signal) {
-        const path = `/storage/v1/b/${bucket}/o`;
         type Page = { readonly items?: readonly StoredObject[]; readonly nextPageToken?: string };
-        const pages = await google.pages(path, (next) =>
-          google.storage<Page>({ method: "GET", path, query: { prefix: ROOT, ...next } }, signal),
+        const pages = await google.pages(objects, (next) =>
+          google.storage<Page>({ method: "GET", path: objects, query: { prefix: ROOT, ...next } }, signal),
         );
         return pages
           .flatMap(({ items = [] }) => items)

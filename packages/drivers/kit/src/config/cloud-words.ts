@@ -5,9 +5,9 @@ import { launchKeys } from "./common-keys.ts";
 import type { About } from "./field.ts";
 import { FROM_0, type Grammar, pattern, sized } from "./grammar.ts";
 import { uploadTable } from "./images.ts";
-import type { Rule } from "./section.ts";
+import type { Rule, Table } from "./section.ts";
 import { INTEGER, NUMBER } from "./vocabulary.ts";
-import { field, flag, mapping, metadata, numbers, text } from "./words.ts";
+import { field, flag, mapping, metadata, numbers, OURS, text } from "./words.ts";
 
 /** Keys and rules that the tables of clouds share, besides the keys of docs/contract/config.md, "OpenStack keys". */
 
@@ -34,6 +34,12 @@ export const atLeastOne = (what: string, ...keys: readonly string[]): Rule => [
 
 /** Requires a key of a shared table that is optional in other mappings. */
 export const needs = (key: string): Rule => [(value) => value[key] !== undefined, `has no ${key}; add it`];
+
+/** Keys that only Nodeyard has. */
+export const ours = <T extends Table>(table: T): T =>
+  Object.fromEntries(
+    Object.entries(table).map(([key, field]) => [key, field.accepted(OURS)]),
+  ) as unknown as T;
 
 /** One of the given words, checked by the validator too. Null when the key is absent and has no default. */
 export const oneOf = <

@@ -1,4 +1,5 @@
 import { defined } from "@nodeyard/runtime";
+import { launchKeys } from "./common-keys.ts";
 import type { LabelConfig, PoolConfig, ProviderConfig } from "./compiled.ts";
 import type { LoadContext } from "./driver-config.ts";
 import {
@@ -12,6 +13,7 @@ import {
   type ProviderImages,
 } from "./images.ts";
 import { ownOf } from "./levels.ts";
+import { section } from "./section.ts";
 import type { Entry } from "./words.ts";
 
 /** Values that a level may have; what a table lacks is undefined. */
@@ -44,6 +46,9 @@ export interface AnyCompile {
   readonly label?: (label: object, pool: object, provider: object, context: LoadContext) => Made<LabelConfig>;
 }
 
+/** For a driver whose table lacks these keys. */
+const LAUNCH = section(launchKeys({})).defaults();
+
 /** A provider with its pools. Of several with one name the last counts, as in Nodepool. */
 export function compileProvider(
   read: ReadProvider,
@@ -61,8 +66,8 @@ export function compileProvider(
     if (pools.has(pool.name)) read.at.warn("pools", `lists pool ${pool.name} twice; the last one counts`);
     pools.set(pool.name, compilePool(pool, provider, lists, compile, context));
   }
-  const { name, driver, maxConcurrency, priority, launchTimeoutMs, bootTimeoutMs, launchAttempts, prices } =
-    read;
+  const { name, driver, maxConcurrency, priority, prices } = read;
+  const { launchTimeoutMs, bootTimeoutMs, launchAttempts } = { ...LAUNCH, ...read };
   return {
     ...{ name, driver, maxConcurrency, priority, launchTimeoutMs, bootTimeoutMs, launchAttempts },
     ...(prices !== undefined && Object.keys(prices.perHour).length > 0 && { prices }),

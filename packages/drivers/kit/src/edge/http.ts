@@ -1,7 +1,11 @@
 import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
+import { textIfExists } from "@nodeyard/runtime";
 import { Agent, type Dispatcher, ProxyAgent, request, Socks5ProxyAgent } from "undici";
+import type { CloudHost } from "../cloud-driver.ts";
+import type { Around } from "../sign-in.ts";
 import { type HttpRequest, isStream, type Wire } from "../wire.ts";
+import { proxyOf } from "./proxy.ts";
 
 /** Time for TCP and TLS, milliseconds. Without it a server that drops packets would use up the whole time of an attempt. */
 const CONNECT_MS = 15_000;
@@ -29,6 +33,19 @@ export const USUAL_TLS: TlsOptions = { verify: true, ca: null, cert: null, key: 
 const CONNECTIONS = 16;
 /** Bytes per read of an upload. */
 const CHUNK = 1 << 20;
+
+/**
+ * Environment, files and network of this host: connections that it vouches for, by the proxies that the official client of a cloud uses. No
+ * proxy is used for addresses that are `direct`.
+ */
+export function usualHost(
+  client: Parameters<typeof proxyOf>[2],
+  direct: (url: string, env: Around["env"]) => boolean = () => false,
+): CloudHost {
+  const { env } = process;
+  const proxyFor = (url: string) => (direct(url, env) ? null : proxyOf(url, env, client));
+  return { around: { env, read: textIfExists }, connect: () => wireOf(USUAL_TLS, proxyFor), openFile };
+}
 
 /** Reads a file of this host. */
 export const openFile = (path: string) => createReadStream(path, { highWaterMark: CHUNK });

@@ -55,29 +55,23 @@ export function kubeCloud<T extends KubeObject>(
       // Nodepool's record has the pod's name as address, since a pod is not reached by one.
       return pod?.metadata.name ?? null;
     },
-    describe: async (order, object, { externalId, address }, signal) => ({
-      externalId,
-      interfaceIp: address,
-      cloud: context,
-      hostId: hosts.get(order) ?? null,
-      resources: await need(order.label as LabelConfig<KubeLabelOwn>, signal),
+    describe: async (order, object, interfaceIp, signal) => ({
+      ...{ interfaceIp, cloud: context, hostId: hosts.get(order) ?? null },
       // Empty rather than absent, so that the launcher does not scan.
       hostKeys: [],
       access: await portOf(object, signal),
     }),
     amounts: async () => amounts,
-    offers: {
-      handover: {
-        async ready(tag, step) {
-          const object = await standing(tag, step);
-          await stands?.(object, step.signal);
-        },
-        async access(tag, step) {
-          const object = await standing(tag, step);
-          const age = clock.now() - Date.parse(object.metadata.creationTimestamp ?? "");
-          // A token younger than a quarter of its lifetime lasts for the job. With lifetime 0 tokens do not expire.
-          return tokenMs === 0 || age < tokenMs / 4 ? undefined : portOf(object, step.signal);
-        },
+    handover: {
+      async ready(tag, step) {
+        const object = await standing(tag, step);
+        await stands?.(object, step.signal);
+      },
+      async access(tag, step) {
+        const object = await standing(tag, step);
+        const age = clock.now() - Date.parse(object.metadata.creationTimestamp ?? "");
+        // A token younger than a quarter of its lifetime lasts for the job. With lifetime 0 tokens do not expire.
+        return tokenMs === 0 || age < tokenMs / 4 ? undefined : portOf(object, step.signal);
       },
     },
     place: () => cluster.connection.place,

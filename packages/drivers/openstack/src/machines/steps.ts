@@ -40,9 +40,9 @@ export function serverWork(parts: Parts): MachineWork<Server, undefined> {
       return floatingIps.ensure(tag, server.id, target, signal);
     },
     /** Facts of a server for the node's record (docs/contract/records.md, "Node"). */
-    async describe(_, server, { address }, signal) {
+    async describe(_, server, address, signal) {
       return {
-        ...{ externalId: server.id, hostname: server.name, cloud: cloud.name, region: config.own.region },
+        ...{ hostname: server.name, cloud: cloud.name, region: config.own.region },
         ...addressesOf(server, await reachOf(parts, signal), address),
         az: server["OS-EXT-AZ:availability_zone"] ?? null,
         hostId: server.hostId ?? null,
