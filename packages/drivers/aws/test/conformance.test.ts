@@ -45,7 +45,6 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
     const other = compile(site, { small: {}, large: { fleet } }, { provider: queue });
     const [pool] = config.pools;
     const client = new EC2({ region: site.region, ...rig.client });
-    let broken: Promise<unknown> | undefined;
     return {
       clock: systemClock,
       providerName: config.name,
@@ -68,7 +67,7 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
       },
       breakList: () => {
         const faults = [{ call: "ec2.DescribeInstances", code: "InternalError", status: 500, times: 4 }];
-        broken = server.set({ faults });
+        return server.set({ faults });
       },
       refuse: async () => {
         const refusal = { code: "UnauthorizedOperation", status: 403, times: 1_000 };
@@ -107,7 +106,6 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
         await client.runInstances({ ...one, ImageId: site.images[0] });
       },
       async stop() {
-        await broken;
         await rig.closeProviders();
         await server.reset();
         await empty(client);

@@ -17,7 +17,7 @@ export function callTests({ test, expect }: TestKit, run: With): void {
       expect(nodes.sort()).toEqual(ids);
       if (bench.rig.breakList === undefined) return;
       // An empty result would look like a cloud without machines.
-      bench.rig.breakList();
+      await bench.rig.breakList();
       const failure = await bench.failure(provider.list(new AbortController().signal));
       expect(failure).toBeInstanceOf(DriverError);
     }),

@@ -36,8 +36,8 @@ export interface ConformanceRig {
   truth?(): Promise<readonly Resource[]>;
   /** Uses up the quota, so that the next create must fail with kind `quota`. */
   fillQuota?(): Promise<void>;
-  /** Makes the next list fail. */
-  breakList?(): void;
+  /** Makes the next list fail; what it returns is awaited. */
+  breakList?(): unknown;
   /** From now on the cloud refuses the credential, whatever is asked with it. */
   refuse?(): Promise<void>;
   /** The next call that makes a machine takes no effect and is never answered. */
