@@ -1,3 +1,4 @@
+import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { paths } from "@nodeyard/model";
 import { type Random, seededRandom } from "@nodeyard/runtime";
@@ -52,14 +53,17 @@ export async function campaign(options: CampaignOptions): Promise<CampaignResult
   const random = seededRandom(seed);
   const site = await openSite(store);
   const victims: Victim[] = [];
-  const deaths: string[] = [];
+  const events: string[] = [];
+  const note = (what: string) => void events.push(`  ${new Date().toISOString().slice(11, 23)} ${what}`);
   const onKill = (what: string) => {
-    deaths.push(`  ${new Date().toISOString().slice(11, 23)} ${what}`);
+    note(what);
     options.onKill?.(what);
   };
   const start = (point: KillPoint | undefined) => {
     const victim = site.start(point);
-    victims.push(victim);
+    const number = victims.push(victim);
+    note(`launcher ${number} started`);
+    void victim.printed(site.ready).then((up) => up && note(`launcher ${number} serves`));
     return victim;
   };
   try {
@@ -96,7 +100,8 @@ export async function campaign(options: CampaignOptions): Promise<CampaignResult
     await tree.close();
     return { kills, atEffects, leaders, ...result };
   } catch (error) {
-    const reported = [(error as Error).message, history(site, error), "deaths:", ...deaths, logsOf(victims)];
+    note(`an fsync takes ${Math.round(fsyncMs(`${site.cloud}.probe`))} ms`);
+    const reported = [(error as Error).message, history(site, error), "events:", ...events, logsOf(victims)];
     throw new Error(`seed ${seed}, ${store}: ${reported.join("\n")}`, { cause: error });
   } finally {
     await victims.at(-1)?.signal("SIGKILL");
@@ -174,6 +179,16 @@ async function judge(site: Site, tree: Tree, load: Load) {
     writes: writes.length,
     machines,
   };
+}
+
+/** How long the disk takes, on which a tree may wait. */
+function fsyncMs(path: string): number {
+  const began = performance.now();
+  const file = openSync(path, "w");
+  writeSync(file, "a probe");
+  fsyncSync(file);
+  closeSync(file);
+  return performance.now() - began;
 }
 
 /** Logs of the last launchers; an empty one means that the launcher did not start. */
