@@ -19,7 +19,7 @@ source=$(go mod download -json "code.gitea.io/gitea@v$VERSION" | sed -n 's/.*"Di
   # A module does not have the replacements of those that it needs.
   grep '=>' "$source/go.mod" | sed 's/^replace //; s/^[[:space:]]*/replace /'
 } >go.mod
-CGO_ENABLED=1 go build -mod=mod -trimpath -ldflags='-s -w' -tags 'sqlite sqlite_unlock_notify' -o gitea code.gitea.io/gitea
+GOGC=400 CGO_ENABLED=1 go build -gcflags=all=-dwarf=false -mod=mod -trimpath -ldflags='-s -w' -tags 'sqlite sqlite_unlock_notify' -o gitea code.gitea.io/gitea
 mkdir -p "$out/static"
 cp -r --no-preserve=mode "$source/options" "$source/templates" "$out/static/"
 mkdir -p "$out/static/public/assets"

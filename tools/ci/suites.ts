@@ -299,6 +299,27 @@ export const SUITES: readonly Suite[] = [
     needs: ["build"],
   },
   {
+    // From source, once, as Kubernetes's programs.
+    name: "gitea-build",
+    command: ["testing/gitea/build.sh"],
+    covers: ["testing/gitea/build.sh"],
+    turn: 5,
+    takes: { seconds: 1, processors: 1, limit: 40 },
+  },
+  {
+    name: "gitea",
+    command: vitest("gitea"),
+    covers: [
+      ...testsOf("gitea"),
+      ...whole("connect/{kit,gitea}"),
+      "testing/gitea/**",
+      "docs/how-to/gitea-runners.md",
+    ],
+    turn: 5,
+    takes: { seconds: 90, processors: 0.7, limit: 20 },
+    needs: ["build", "gitea-build"],
+  },
+  {
     name: "seeds",
     command: vitest("seeds"),
     covers: [...testsOf("seeds"), ...CORE, ...src("pool/planning"), "simulation/**"],

@@ -55,6 +55,11 @@ export const SLOW: readonly Suite[] = [
     ],
   },
   {
+    name: "gitea",
+    about: "jobs of a real Gitea on nodes of the pool; testing/gitea/build.sh builds it",
+    include: ["testing/gitea/**/*.test.ts"],
+  },
+  {
     name: "pages",
     about: "tutorials, read from top to bottom and from bottom to top; what operators paste; and the site",
     include: ["testing/pages/**/*.test.ts", "packages/nodeyard/cli/test/pages/*.test.ts"],

@@ -1,4 +1,4 @@
-import { choices, issueText, messageOf, type SchemaIssue, valueAt } from "@nodeyard/runtime";
+import { choices, issueText, type SchemaIssue, valueAt } from "@nodeyard/runtime";
 import { isNode, LineCounter, parseDocument } from "yaml";
 import { z } from "zod";
 import { ConnectConfigError } from "./errors.ts";
@@ -119,17 +119,4 @@ export function readConnectConfig(
 
 function dotted(path: readonly PropertyKey[]): string {
   return path.map(String).join(".") || "the file";
-}
-
-/** One word in a file. Throws ConnectConfigError that names the file, not what is in it. */
-export function secretIn(path: string, read: (path: string) => string): string {
-  let text: string;
-  try {
-    text = read(path).trim();
-  } catch (cause) {
-    throw new ConnectConfigError(`cannot read ${path}: ${messageOf(cause)}`, { cause });
-  }
-  if (text === "" || /\s/.test(text))
-    throw new ConnectConfigError(`${path} has to hold one word, the secret`);
-  return text;
 }

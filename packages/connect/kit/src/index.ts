@@ -4,10 +4,10 @@ export {
   Keys,
   readConnectConfig,
   type Section,
-  secretIn,
 } from "./config.ts";
 export { type ConnectParts, startConnectors } from "./connectors.ts";
 export { type HttpAnswer, type HttpCall, httpCall, refusal } from "./edge/http.ts";
+export { readSecret } from "./edge/secret-file.ts";
 export { ConnectConfigError, OnNodeError, SystemError } from "./errors.ts";
 export { type Connector, type ConnectorKind, type ConnectorParts, connectorKind } from "./kind.ts";
 export type { NodeShell, Program, ProgramEnd } from "./on-node.ts";

@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { messageOf } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { ConnectConfigError, connectorKind, Keys, readConnectConfig, secretIn } from "../src/index.ts";
+import { ConnectConfigError, connectorKind, Keys, readConnectConfig, readSecret } from "../src/index.ts";
 
 const demo = connectorKind(
   "demo",
@@ -58,11 +62,14 @@ connectors:
   ])("%j is refused with its place", (text, message) => expect(refused(text)).toContain(message));
 
   test("a secret is one word of a file, and no message has it", () => {
-    expect(secretIn("token", () => "abc\n")).toBe("abc");
-    expect(() => secretIn("token", () => "two words")).toThrow("token has to hold one word");
-    const missing = () => {
-      throw new Error("no such file");
-    };
-    expect(() => secretIn("token", missing)).toThrow("cannot read token: no such file");
+    const folder = mkdtempSync(join(tmpdir(), "nodeyard-connect-"));
+    const [good, bad] = [join(folder, "good"), join(folder, "bad")];
+    writeFileSync(good, "abcdefghij\n");
+    writeFileSync(bad, "two words");
+    expect(readSecret(good)).toBe("abcdefghij");
+    expect(messageOf(new Error("the token abcdefghij"))).not.toContain("abcdefghij");
+    expect(() => readSecret(bad)).toThrow(`${bad} has to hold one word`);
+    expect(() => readSecret(join(folder, "none"))).toThrow(`cannot read ${join(folder, "none")}: ENOENT`);
+    rmSync(folder, { recursive: true });
   });
 });

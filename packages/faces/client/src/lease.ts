@@ -1,4 +1,4 @@
-import { type Clock, defined, messageOf, type Timer } from "@nodeyard/runtime";
+import { abortable, type Clock, defined, messageOf, type Timer } from "@nodeyard/runtime";
 import { CallRefused, LeaseFailed, LeaseLost } from "./errors.ts";
 import type { EventQuery, YardEvent } from "./events.ts";
 import type { Operations } from "./generated/operations.ts";
@@ -215,8 +215,14 @@ export async function acquire(
 ): Promise<Lease> {
   const asked = clock.monotonic();
   const body = { heartbeat_seconds: HEARTBEAT_SECONDS, ...wish };
-  const given = { ...defined({ signal, key }) };
-  const lease = new Lease(client, clock, await client.call("create_lease", { body }, given), asked);
+  signal?.throwIfAborted();
+  const making = client.call("create_lease", { body }, defined({ key }));
+  const row = await (signal === undefined ? making : abortable(making, signal)).catch((error: unknown) => {
+    // A call that is under way may take effect: its lease must not wait for its first heartbeat in vain.
+    void making.then(({ id }) => client.call("release_lease", { path: { id }, body: {} })).catch(() => {});
+    throw error;
+  });
+  const lease = new Lease(client, clock, row, asked);
   try {
     await lease.arrived(signal);
     return lease;

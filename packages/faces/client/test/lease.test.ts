@@ -8,6 +8,8 @@ const EPOCH = 1_700_000_000_000;
 class Yard {
   state = "waiting";
   heartbeats = 0;
+  /** The call that makes the lease is answered when this has resolved. */
+  made: Promise<void> | undefined;
   /** What heartbeats are answered. */
   beat: () => Response | Error = () => json(this.row);
   readonly server = new Server((sent) => this.#answer(sent));
@@ -31,8 +33,9 @@ class Yard {
       .map(({ body }) => JSON.parse(body ?? ""));
   }
 
-  #answer({ path }: Sent): Response | Error | "never" {
-    if (path === "/v1/leases") return json(this.row, 201);
+  #answer({ path }: Sent): Response | Error | "never" | Promise<Response> {
+    if (path === "/v1/leases")
+      return this.made === undefined ? json(this.row, 201) : this.made.then(() => json(this.row, 201));
     if (path.startsWith("/v1/events")) return problem(503, "api.too_many_streams", { "retry-after": "10" });
     if (path.endsWith("/release")) return new Response(null, { status: 204 });
     if (path.endsWith("/nodes")) return json({ items: [{ id: "0000000001" }] });
@@ -128,4 +131,19 @@ test("what is given up while it waits is released", async () => {
   declined.state = "failed";
   await expect(declined.lease()).rejects.toMatchObject({ code: "client.lease_failed" });
   expect(declined.released).toHaveLength(1);
+});
+
+test("a lease that a call makes after the caller has given up is released", async () => {
+  const yard = new Yard();
+  const made = Promise.withResolvers<void>();
+  yard.made = made.promise;
+  const controller = new AbortController();
+  const waiting = yard.lease(controller.signal);
+  await passing(yard, 1_000);
+  controller.abort(new Error("enough"));
+  await expect(waiting).rejects.toThrow("enough");
+  expect(yard.released).toEqual([]);
+  made.resolve();
+  await passing(yard, 1_000);
+  expect(yard.released).toHaveLength(1);
 });

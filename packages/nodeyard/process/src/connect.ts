@@ -4,11 +4,11 @@ import {
   ConnectConfigError,
   type ConnectorKind,
   readConnectConfig,
-  secretIn,
+  readSecret,
   startConnectors,
 } from "@nodeyard/connect";
+import { gitea } from "@nodeyard/connect-gitea";
 import { PrometheusExporter } from "@nodeyard/metrics";
-import { keepSecret } from "@nodeyard/runtime";
 import { Counters, type ProcessLog } from "@nodeyard/telemetry";
 import { type Machine, VERSION } from "@nodeyard/telemetry/machine";
 import { readText } from "./edge/files.ts";
@@ -16,7 +16,7 @@ import { listenMetrics } from "./edge/metrics-server.ts";
 import type { Stoppable } from "./until-stopped.ts";
 
 /** Systems that connectors speak with. */
-export const CONNECTOR_KINDS: readonly ConnectorKind<never>[] = [];
+export const CONNECTOR_KINDS: readonly ConnectorKind<never>[] = [gitea];
 
 export interface ConnectOptions {
   /** Path of connect.yaml. */
@@ -62,9 +62,7 @@ function poolOf(
       `${path}: nodeyard.url is missing: the address of the pool, or the path of its http.sock`,
     );
   if (tokenFile === undefined) return connect(url, outside);
-  const token = secretIn(tokenFile, (file) => readText(file, "the token"));
-  keepSecret(token, "configured");
-  return connect(url, { ...outside, token });
+  return connect(url, { ...outside, token: readSecret(tokenFile) });
 }
 
 async function pageOf(counters: Counters) {

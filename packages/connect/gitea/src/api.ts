@@ -1,0 +1,116 @@
+import { type HttpCall, httpCall, refusal, SystemError } from "@nodeyard/connect";
+import type { Clock } from "@nodeyard/runtime";
+import { z } from "zod";
+
+const id = z.int();
+/** Of a job: what is read of it (Gitea's swagger, ActionWorkflowJob). */
+const jobSchema = z.object({
+  id,
+  run_id: id,
+  name: z.string(),
+  html_url: z.string().nullish(),
+  labels: z.array(z.string()).nullish(),
+  runner_id: id.optional(),
+  runner_name: z.string().optional(),
+});
+export type GiteaJob = z.output<typeof jobSchema>;
+
+const runnerSchema = z.object({ id, name: z.string() });
+const jobsSchema = z.object({ jobs: z.array(jobSchema).nullable(), total_count: z.int() });
+const runnersSchema = z.object({ runners: z.array(runnerSchema).nullable(), total_count: z.int() });
+/** Numbers of 64 bits are texts in the JSON of protobuf. */
+const registered = z.object({
+  runner: z.object({ id: z.union([z.int(), z.string()]), uuid: z.string(), token: z.string() }),
+});
+
+/** What a runner is told of itself. */
+export type Registered = z.output<typeof registered>["runner"];
+
+const PAGE = 50;
+/** Protocol of runners, as act_runner speaks it (code.gitea.io/actions-proto-go, runner.v1). */
+const REGISTER = "/api/actions/runner.v1.RunnerService/Register";
+
+/** The calls of Gitea 1.24 and later that a connector needs. Each rejects with SystemError. */
+export class GiteaApi {
+  readonly #clock: Clock;
+  readonly #url: string;
+  readonly #actions: string;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(clock: Clock, url: string, scope: string, token: string) {
+    this.#clock = clock;
+    this.#url = url;
+    const owner = scope.includes("/") ? `repos/${scope}` : `orgs/${scope}`;
+    this.#actions = `${url}/api/v1/${scope === "instance" ? "admin" : owner}/actions`;
+    this.#headers = { authorization: `token ${token}` };
+  }
+
+  /** All jobs that wait for a runner, or that one works on. */
+  jobs(status: "queued" | "in_progress"): Promise<readonly GiteaJob[]> {
+    return this.#all(`jobs?status=${status}`, async (url) => {
+      const { jobs, total_count } = await this.#get(url, jobsSchema);
+      return [jobs ?? [], total_count];
+    });
+  }
+
+  /** The runners of this name. */
+  async runners(name: string): Promise<readonly number[]> {
+    const all = await this.#all("runners?", async (url) => {
+      const { runners, total_count } = await this.#get(url, runnersSchema);
+      return [runners ?? [], total_count];
+    });
+    return all.filter((one) => one.name === name).map((one) => one.id);
+  }
+
+  /** Registers a runner for one job. */
+  async register(name: string, labels: readonly string[]): Promise<Registered> {
+    const asked = {
+      method: "POST",
+      url: `${this.#actions}/runners/registration-token`,
+      headers: this.#headers,
+    } as const;
+    const { token } = await this.#send(asked, z.object({ token: z.string() }));
+    const body = { name, token, version: "nodeyard", labels, ephemeral: true };
+    return (await this.#send({ method: "POST", url: this.#url + REGISTER, body }, registered)).runner;
+  }
+
+  /** A runner that is disabled gets no new job. One that is gone is no error. */
+  async disable(runner: number, disabled: boolean): Promise<void> {
+    await this.#change({ method: "PATCH", url: `${this.#actions}/runners/${runner}`, body: { disabled } });
+  }
+
+  async delete(runner: number): Promise<void> {
+    await this.#change({ method: "DELETE", url: `${this.#actions}/runners/${runner}` });
+  }
+
+  async #change(call: HttpCall): Promise<void> {
+    const answer = await httpCall(this.#clock, { ...call, headers: this.#headers });
+    if (answer.status >= 300 && answer.status !== 404) throw refusal(call, answer);
+  }
+
+  async #all<T>(
+    path: string,
+    page: (url: string) => Promise<readonly [readonly T[], number]>,
+  ): Promise<readonly T[]> {
+    const found: T[] = [];
+    for (let number = 1; ; number++) {
+      const [items, total] = await page(`${this.#actions}/${path}&limit=${PAGE}&page=${number}`);
+      found.push(...items);
+      if (items.length === 0 || found.length >= total) return found;
+    }
+  }
+
+  #get<T>(url: string, schema: z.ZodType<T>): Promise<T> {
+    return this.#send({ method: "GET", url, headers: this.#headers }, schema);
+  }
+
+  async #send<T>(call: HttpCall, schema: z.ZodType<T>): Promise<T> {
+    const answer = await httpCall(this.#clock, call);
+    if (answer.status >= 300) throw refusal(call, answer);
+    const { success, data, error } = schema.safeParse(answer.json);
+    if (success) return data;
+    throw new SystemError(
+      `${call.method} ${call.url} answered what no known Gitea does: ${z.prettifyError(error)}`,
+    );
+  }
+}

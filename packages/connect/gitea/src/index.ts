@@ -1,0 +1,1 @@
+export { gitea } from "./gitea.ts";

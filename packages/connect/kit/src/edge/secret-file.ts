@@ -1,0 +1,17 @@
+import { readFileSync } from "node:fs";
+import { keepSecret, messageOf } from "@nodeyard/runtime";
+import { ConnectConfigError } from "../errors.ts";
+
+/** One word in a file, which no message and no log shows from then on. Throws ConnectConfigError that names the file alone. */
+export function readSecret(path: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8").trim();
+  } catch (cause) {
+    throw new ConnectConfigError(`cannot read ${path}: ${messageOf(cause)}`, { cause });
+  }
+  if (text === "" || /\s/.test(text))
+    throw new ConnectConfigError(`${path} has to hold one word, the secret`);
+  keepSecret(text, "configured");
+  return text;
+}

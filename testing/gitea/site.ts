@@ -1,0 +1,146 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import { type Running, Site } from "../../packages/nodeyard/cli/test/nodeyard.ts";
+import { type Sshd, startSshd } from "../sshd/index.ts";
+import { type Gitea, startGitea } from "./server.ts";
+
+export interface Job {
+  readonly id: number;
+  readonly name: string;
+  readonly status: string;
+  readonly conclusion?: string;
+  readonly runner_name?: string;
+}
+
+/** A Gitea with a repository, a Nodeyard whose nodes are logins of this machine, and connectors between them. */
+export class GiteaSite {
+  readonly gitea: Gitea;
+  readonly site: Site;
+  readonly #sshd: Sshd;
+  readonly #connect: string;
+  #pushes = 0;
+
+  static async open(nodes: number): Promise<GiteaSite> {
+    const gitea = await startGitea();
+    const site = new Site("");
+    const key = join(site.folder, "key");
+    execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", key]);
+    const sshd = await startSshd({ authorizedKey: readFileSync(`${key}.pub`, "utf8").trim() });
+    site.write(`
+labels: [{name: small, min-ready: 0}]
+providers:
+  - name: lab
+    driver: static
+    pools:
+      - name: main
+        nodes:
+          - name: ${sshd.host}
+            labels: small
+            username: ${userInfo().username}
+            connection-port: ${sshd.port}
+            host-key: ${sshd.hostKeys[0]}
+            max-parallel-jobs: ${nodes}
+`);
+    await site.up();
+    await gitea.call("POST", "/user/repos", { name: "r", auto_init: true, default_branch: "main" });
+    await gitea.call("PATCH", "/repos/admin1/r", { has_actions: true });
+    return new GiteaSite(gitea, site, sshd);
+  }
+
+  private constructor(gitea: Gitea, site: Site, sshd: Sshd) {
+    this.gitea = gitea;
+    this.site = site;
+    this.#sshd = sshd;
+    this.#connect = join(site.folder, "connect.yaml");
+    writeFileSync(join(site.folder, "gitea-token"), gitea.token);
+  }
+
+  /** Starts a connector; `fault`: of its runners. */
+  async connect(fault = "", idle = 300): Promise<Running> {
+    const { folder, state } = this.site;
+    const runner = `${process.execPath} ${join(import.meta.dirname, "runner.mjs")}`;
+    writeFileSync(
+      this.#connect,
+      `
+nodeyard: {url: ${state}/http.sock}
+ssh: {identity-file: ${folder}/key}
+connectors:
+  - name: forge
+    system: gitea
+    url: ${this.gitea.url}
+    token-file: ${folder}/gitea-token
+    scope: admin1/r
+    poll: 1
+    idle: ${idle}
+    start: ${fault === "" ? "" : `NODEYARD_RUNNER_FAULT=${fault} `}${runner}
+    runners:
+      - {runs-on: [nodeyard-small], label: small, time: 600}
+`,
+    );
+    const running = this.site.start("connect", "-c", this.#connect);
+    await running.printed("the connectors run");
+    return running;
+  }
+
+  /**
+   * Pushes the workflow with so many jobs, each of which runs one line of sh; resolves when Gitea has them. Jobs of the push
+   * before that have not ended are cancelled by it.
+   */
+  async push(lines: readonly string[]): Promise<void> {
+    const { call } = this.gitea;
+    const name = `w${this.#pushes++}`;
+    const jobs = lines.map(
+      (line, n) => `  ${name}-${n}:\n    runs-on: nodeyard-small\n    steps:\n      - run: ${line}\n`,
+    );
+    const content = Buffer.from(
+      `on: push\nconcurrency: {group: g, cancel-in-progress: true}\njobs:\n${jobs.join("")}`,
+    ).toString("base64");
+    const path = "/repos/admin1/r/contents/.gitea/workflows/w.yml";
+    const { sha } = await call<{ sha?: string }>("GET", path).catch(() => ({ sha: undefined }));
+    const before = (await this.jobs()).length;
+    await call(sha === undefined ? "POST" : "PUT", path, { content, sha, message: name, branch: "main" });
+    await this.until(async () => (await this.jobs()).length > before);
+  }
+
+  async jobs(): Promise<readonly Job[]> {
+    return (
+      (await this.gitea.call<{ jobs: Job[] | null }>("GET", "/repos/admin1/r/actions/jobs?limit=50")).jobs ??
+      []
+    );
+  }
+
+  /** Looks again until it is so; the runner of tests has the limit of time. */
+  async until(isSo: () => Promise<boolean>): Promise<void> {
+    while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+
+  /** Resolves when all jobs have ended. */
+  async ended(): Promise<readonly Job[]> {
+    let jobs: readonly Job[] = [];
+    await this.until(async () => {
+      jobs = await this.jobs();
+      return jobs.every(({ status }) => status === "completed");
+    });
+    return jobs;
+  }
+
+  /** Resolves when no lease, no node in use and no runner is left. */
+  clean(): Promise<void> {
+    return this.until(async () => {
+      const leases = await this.site.json<object[]>("list", "--leases");
+      const { runners } = await this.gitea.call<{ runners: object[] | null }>(
+        "GET",
+        "/repos/admin1/r/actions/runners",
+      );
+      return leases.length === 0 && (runners ?? []).length === 0;
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.site.close();
+    await this.#sshd.stop();
+    await this.gitea.stop();
+  }
+}

@@ -1,0 +1,109 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { requireTools } from "../../skipped.ts";
+import { requireSshd } from "../../sshd/index.ts";
+import { GITEA } from "../server.ts";
+import { GiteaSite } from "../site.ts";
+
+const skipped =
+  requireSshd() ?? requireTools("Gitea tests (testing/gitea/build.sh makes it)", join(GITEA, "gitea"));
+
+describe.skipIf(skipped)("jobs of a real Gitea on nodes of the pool", () => {
+  let site: GiteaSite;
+  let ran: string;
+  beforeAll(async () => {
+    site = await GiteaSite.open(4);
+    ran = join(site.site.folder, "ran");
+    writeFileSync(ran, "");
+  });
+  afterAll(() => site?.close());
+
+  /** Lines that jobs wrote. */
+  const lines = () =>
+    readFileSync(ran, "utf8")
+      .split("\n")
+      .filter((line) => line !== "")
+      .sort();
+
+  test("each job runs once on a node of its own, a failed one fails, and nothing is left", async () => {
+    const connector = await site.connect();
+    const wanted = Array.from({ length: 7 }, (_, n) => `job-${n}`);
+    await site.push([...wanted.map((line) => `echo ${line} >>${ran}`), "exit 7"]);
+    const jobs = await site.ended();
+    expect(lines()).toEqual(wanted);
+    expect(jobs.map(({ conclusion }) => conclusion).sort()).toEqual([
+      "failure",
+      ...wanted.map(() => "success"),
+    ]);
+    expect(new Set(jobs.map(({ runner_name: runner }) => runner)).size).toBe(8);
+    await site.clean();
+    expect((await connector.kill("SIGTERM")).code).toBe(0);
+  });
+
+  test("people find the node of a job by the job's id, and the connector may die and come back while it runs", async () => {
+    writeFileSync(ran, "");
+    const gate = join(site.site.folder, "gate");
+    const connector = await site.connect();
+    await site.push([`echo begun >>${ran}; until [ -e ${gate} ]; do sleep 0.1; done; echo done >>${ran}`]);
+    await site.until(async () => lines().includes("begun"));
+    const job = (await site.jobs()).find(({ status }) => status === "in_progress")!;
+    await site.until(async () => {
+      const { code, out } = await site.site.run("explain", "job", String(job.id));
+      return code === 0 && out.includes("granted");
+    });
+    await connector.kill("SIGKILL");
+    const successor = await site.connect();
+    writeFileSync(gate, "");
+    const ended = await site.ended();
+    expect(ended.find(({ id }) => id === job.id)?.conclusion).toBe("success");
+    expect(lines()).toEqual(["begun", "done"]);
+    await site.clean();
+    await successor.kill("SIGTERM");
+  });
+
+  test("runners whose jobs are cancelled are taken back, and one that takes no job is replaced", async () => {
+    writeFileSync(ran, "");
+    const deaf = await site.connect("never");
+    await site.push(["echo a", "echo b", "echo c"].map((line) => `${line} >>${ran}`));
+    const granted = async (count: number) => {
+      const leases = await site.site.json<{ state: string }[]>("list", "--leases");
+      return leases.length === count && leases.every(({ state }) => state === "granted");
+    };
+    await site.until(() => granted(3));
+    // Cancels them.
+    await site.push([`echo late >>${ran}`]);
+    await site.until(() => granted(1));
+    await deaf.kill("SIGKILL");
+    // Its successor finds a runner that has started and takes nothing.
+    const successor = await site.connect("", 1);
+    await successor.printed("it took no job in time");
+    await site.ended();
+    expect(lines()).toEqual(["late"]);
+    await site.clean();
+    await successor.kill("SIGTERM");
+  });
+
+  test("twenty jobs while the connector is killed again and again: each ran once, and nothing is left", async () => {
+    writeFileSync(ran, "");
+    const wanted = Array.from({ length: 20 }, (_, n) => `k-${n}`);
+    await site.push(wanted.map((line) => `echo ${line} >>${ran}; sleep 0.5`));
+    const over = site.ended();
+    let isOver = false;
+    void over.then(() => {
+      isOver = true;
+    });
+    let kills = 0;
+    for (; !isOver; kills++) {
+      const connector = await site.connect();
+      // At other moments each time: while runners wait, start, work and end.
+      await Promise.race([over, new Promise((resolve) => setTimeout(resolve, 700 + 430 * (kills % 7)))]);
+      await connector.kill("SIGKILL");
+    }
+    expect(kills).toBeGreaterThan(3);
+    expect(lines()).toEqual([...wanted].sort());
+    const last = await site.connect();
+    await site.clean();
+    await last.kill("SIGTERM");
+  });
+});
