@@ -15,7 +15,6 @@ METHODS = {
         instances.getSerialPortOutput instances.insert instances.list instances.setLabels instances.setMetadata instances.stop
         machineTypes.get projects.get regions.get zoneOperations.get zoneOperations.wait zones.list
     """,
-    "storage": "buckets.get buckets.insert objects.delete objects.get objects.insert objects.list",
 }
 TEXTS = {"annotations", "description", "enumDescriptions", "enumDeprecated"}
 
@@ -56,7 +55,7 @@ def part(document: dict[str, Any], names: list[str]) -> dict[str, Any]:
         if name not in schemas:
             schemas[name] = bare(document["schemas"][name])
             todo.extend(refs(schemas[name]))
-    wanted = ("httpMethod", "parameters", "request", "response", "mediaUpload")
+    wanted = ("httpMethod", "parameters", "request", "response")
     return {
         "revision": document["revision"],
         "servicePath": document["servicePath"],

@@ -3,4 +3,4 @@
 # Takes about a minute. Fails, too, if anything that they or the double sent does not fit Google's discovery documents.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-exec "$here/../python-judges.sh" "$here" google-cloud-compute==1.57.0 node "$here/double/main.ts"
+exec "$here/../python-judges.sh" "$here" 'google-cloud-compute==1.57.0 google-cloud-storage==3.17.1' node "$here/double/main.ts"

@@ -1,15 +1,15 @@
 import { type Clock, sleep } from "@nodeyard/runtime";
+import { Bucket, BucketRefusal } from "../../bucket.ts";
 import { type Answer, type Arrived, Dropped, silence } from "../../double-server.ts";
 import { errorInfo, json, missing, PAGE, Refusal } from "./answers.ts";
 import { Compute } from "./compute.ts";
 import { Discovery, type Named } from "./discovery.ts";
 import { DEFAULTS, type GceFault, type GceSettings } from "./settings.ts";
 import { type GceSite, SITE } from "./site.ts";
-import { Storage } from "./storage.ts";
 
 /** A call as it came over the wire. */
 export interface GceCall {
-  /** `instances.insert`; of uploads `objects.insert` and `upload.part`. */
+  /** `instances.insert`; of Cloud Storage `PUT object?uploadId` and `GET bucket`. */
   readonly call: string;
   readonly path: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
@@ -24,12 +24,12 @@ const LISTS = /\.(list|aggregatedList)$/;
 const OPERATIONS = /Operations\.(get|wait)$/;
 
 /**
- * Google Cloud on the wire: Compute Engine v1, the JSON API of Cloud Storage, and what hands out tokens. Every request and every answer is
- * judged by Google's own discovery documents; what does not fit them is a violation, and the request is refused, as Google does.
+ * Google Cloud on the wire: Compute Engine v1, the XML API of Cloud Storage, and what hands out tokens. Every request to Compute Engine and every
+ * answer is judged by Google's own discovery document; what does not fit them is a violation, and the request is refused, as Google does.
  */
 export class GceCloud {
   readonly compute: Compute;
-  readonly storage: Storage;
+  readonly storage = new Bucket();
   readonly calls: GceCall[] = [];
   /** What did not fit the discovery documents: of requests, and of the double's own answers. */
   readonly violations: string[] = [];
@@ -47,13 +47,15 @@ export class GceCloud {
   constructor(clock: Clock, site: GceSite = SITE) {
     this.#clock = clock;
     this.site = site;
-    this.storage = new Storage(() => this.url);
     this.compute = new Compute({
       site,
       url: () => this.url,
       now: () => ({ mono: clock.monotonic(), wall: clock.now() }),
       settings: () => this.#settings,
-      object: (source) => this.storage.has(source),
+      object: (source) => {
+        const [, key = ""] = source.split(`https://storage.googleapis.com/${this.storage.bucket}/`);
+        return this.storage.objects.has(decodeURIComponent(key));
+      },
     });
   }
 
@@ -86,7 +88,7 @@ export class GceCloud {
     const url = new URL(arrived.url, this.url);
     const token = this.#token(url);
     if (token !== undefined) return token;
-    if (url.searchParams.has("upload_id")) return this.#part(url, arrived, signal);
+    if (!url.pathname.startsWith("/compute/")) return this.#stored(url, arrived, signal);
     const named = DISCOVERY.named(arrived.method, url);
     if (named === undefined)
       return new Refusal(404, "notFound", `no method at ${arrived.method} ${url.pathname}`).answer();
@@ -101,8 +103,7 @@ export class GceCloud {
 
   async #judged(named: Named, arrived: Arrived, body: unknown, signal: AbortSignal): Promise<Answer> {
     this.#authorize(arrived);
-    const isMedia = named.method === "objects.insert" && named.query.get("uploadType") !== "resumable";
-    const wrong = DISCOVERY.inRequest(named, isMedia ? undefined : body);
+    const wrong = DISCOVERY.inRequest(named, body);
     if (wrong.length > 0) {
       this.violations.push(...wrong.map((one) => `request ${named.method}: ${one}`));
       throw new Refusal(400, "badRequest", `Invalid JSON payload received. ${wrong.join("; ")}`);
@@ -118,7 +119,7 @@ export class GceCloud {
       throw new Refusal(status, reason, message);
     }
     this.#count(named.method);
-    const value = await this.#value(named, arrived, body, fault, signal);
+    const value = await this.#value(named, body, fault, signal);
     if (fault?.how === "drop-answer") throw new Dropped();
     this.#log(named.method, named, body, 200);
     return value;
@@ -126,17 +127,10 @@ export class GceCloud {
 
   async #value(
     named: Named,
-    arrived: Arrived,
     body: unknown,
     fault: GceFault | undefined,
     signal: AbortSignal,
   ): Promise<Answer> {
-    if (named.api === "storage") {
-      const answer = this.storage.answer(named, arrived, body as Record<string, unknown> | undefined);
-      if (answer.text !== "") this.#judgeAnswer(named, JSON.parse(answer.text));
-      if (fault?.how !== "moved") return answer;
-      return { ...answer, headers: fault.location === undefined ? {} : { location: fault.location } };
-    }
     const failing =
       fault?.how === "fail"
         ? { code: fault.reason ?? "INTERNAL_ERROR", message: fault.message ?? "Internal error." }
@@ -165,21 +159,33 @@ export class GceCloud {
     this.violations.push(...wrong.map((one) => `answer of ${named.method}: ${one}`));
   }
 
-  async #part(url: URL, arrived: Arrived, signal: AbortSignal): Promise<Answer> {
-    const named = { api: "storage", method: "upload.part", path: {}, query: url.searchParams } as const;
-    const size = { bytes: arrived.body.byteLength, range: arrived.headers["content-range"] };
+  /** What Cloud Storage answers. */
+  async #stored(url: URL, arrived: Arrived, signal: AbortSignal): Promise<Answer> {
+    const [, bucket, ...key] = url.pathname.split("/");
+    const what = ["uploads", "uploadId"].find((one) => url.searchParams.has(one));
+    const method = `${arrived.method} ${key.length > 0 ? "object" : "bucket"}${what ? `?${what}` : ""}`;
+    const note = (status: number) =>
+      this.#log(method, { path: { bucket: String(bucket) }, query: url.searchParams }, undefined, status);
     try {
-      const fault = this.#fault(named.method);
+      this.#authorize(arrived);
+      const fault = this.#fault(method);
       if (fault?.how === "drop") throw new Dropped();
       if (fault?.how === "silence") await silence(signal);
-      if (fault?.how === "refuse") throw new Refusal(fault.status ?? 503, "backendError", "Backend Error");
-      const answer = this.storage.part(url.searchParams.get("upload_id"), arrived, fault?.how === "part");
+      if (fault?.how === "refuse")
+        throw new BucketRefusal(
+          fault.status ?? 503,
+          fault.reason ?? "InternalError",
+          fault.message ?? "We encountered an internal error.",
+        );
+      const { pathname, searchParams } = url;
+      const answer = this.storage.answer(arrived.method, pathname, searchParams, arrived.body, 1_000);
       if (fault?.how === "drop-answer") throw new Dropped();
-      this.#log(named.method, named, size, answer.status);
+      note(answer.status);
       return answer;
     } catch (error) {
-      this.#log(named.method, named, size, error instanceof Refusal ? error.status : 0);
-      if (error instanceof Refusal) return error.answer();
+      const isRefused = error instanceof Refusal || error instanceof BucketRefusal;
+      note(isRefused ? error.status : 0);
+      if (isRefused) return error.answer();
       throw error;
     }
   }

@@ -26,7 +26,6 @@ interface Method {
   readonly parameters?: Readonly<Record<string, Parameter>>;
   readonly request?: { readonly $ref: string };
   readonly response?: { readonly $ref: string };
-  readonly mediaUpload?: { readonly protocols: Readonly<Record<string, { readonly path: string }>> };
 }
 
 interface Document {
@@ -40,11 +39,11 @@ interface Document {
 /** The part of Google's documents that `discovery.py` has taken out. */
 const { source: _, ...DOCUMENTS } = JSON.parse(
   readFileSync(new URL("../discovery.schema.json", import.meta.url), "utf8"),
-) as Readonly<Record<"compute" | "storage", Document>> & { readonly source: string };
+) as Readonly<Record<"compute", Document>> & { readonly source: string };
 
 /** A request, as the documents name it. */
 export interface Named {
-  readonly api: "compute" | "storage";
+  readonly api: "compute";
   /** `instances.insert` */
   readonly method: string;
   /** Of the path, decoded. */
@@ -76,15 +75,9 @@ export class Discovery {
 
   constructor() {
     this.#routes = Object.entries(DOCUMENTS).flatMap(([api, { methods, servicePath }]) =>
-      Object.entries(methods).flatMap(([name, { httpMethod: verb, path, mediaUpload }]) => {
-        const paths = [
-          `/${servicePath}${path}`,
-          ...Object.values(mediaUpload?.protocols ?? {}).map((one) => one.path),
-        ];
-        return paths.map((one) => {
-          const named = one.replace(/\{\+?(\w+)\}/g, (_, parameter: string) => `(?<${parameter}>[^/]+)`);
-          return { api: api as Named["api"], name, verb, pattern: new RegExp(`^${named}$`) };
-        });
+      Object.entries(methods).map(([name, { httpMethod: verb, path }]) => {
+        const named = path.replace(/\{\+?(\w+)\}/g, (_, parameter: string) => `(?<${parameter}>[^/]+)`);
+        return { api: api as Named["api"], name, verb, pattern: new RegExp(`^/${servicePath}${named}$`) };
       }),
     );
     for (const [api, { schemas }] of Object.entries(DOCUMENTS)) {
@@ -114,8 +107,6 @@ export class Discovery {
     const wrong: string[] = [];
     for (const [name, value] of [...Object.entries(path), ...query]) {
       const parameter = own[name] ?? parameters[name];
-      // Of resumable uploads, which discovery documents describe in prose.
-      if (parameter === undefined && name === "upload_id") continue;
       if (parameter === undefined) wrong.push(`${method} has no parameter ${name}`);
       else wrong.push(...problemsOf(name, value, parameter));
     }

@@ -30,7 +30,7 @@ export interface GceSettings {
 
 /** What happens to calls in place of their answer. */
 export interface GceFault {
-  /** `instances.insert`; `upload.part` and `token` of what no document has; `*`: every call of the API. */
+  /** `instances.insert`; `PUT object?uploadId` of Cloud Storage; `token`; `*`: every call of the API. */
   readonly call: string;
   /** Default 1. */
   readonly times?: number;
@@ -39,18 +39,14 @@ export interface GceFault {
   /**
    * refuse: an error, and nothing happened; drop: the connection ends and nothing happened; drop-answer: it happened; silence: no answer comes,
    * and nothing happened; empty: a list has nothing; unreachable: a list says that it lacks zones; fail: the operation ends with the error;
-   * part: of a part of an upload the bucket takes the first half; page: a proxy answers, with 404, or with 302 and nothing; moved: a proxy changes `Location`.
+   * page: a proxy answers, with 404, or with 302 and nothing.
    */
-  readonly how:
-    | ("refuse" | "drop" | "drop-answer" | "silence" | "empty" | "unreachable" | "fail")
-    | ("part" | "page" | "moved");
+  readonly how: ("refuse" | "drop" | "drop-answer" | "silence" | "empty" | "unreachable" | "fail") | "page";
   /** Of the answer. Default 503. */
   readonly status?: number;
   /** Of the answer's error, or the code of the operation's. */
   readonly reason?: string;
   readonly message?: string;
-  /** The changed `Location`; none: the header is lost. */
-  readonly location?: string;
 }
 
 export const DEFAULTS: GceSettings = {

@@ -1,3 +1,4 @@
+import { BucketRefusal } from "../../bucket.ts";
 import type { Answer } from "../../double-server.ts";
 
 /** Of a proxy on the way. */
@@ -29,12 +30,7 @@ export class Refusal extends Error {
     const { status, code, message, target } = this;
     const later = status === 429 ? { "retry-after": "1" } : {};
     if (form === "login") return json(status, { errorCode: code, errorMessage: message, context: {} });
-    if (form === "objects")
-      return {
-        status,
-        headers: { "content-type": "application/xml", ...later },
-        text: `<?xml version="1.0"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`,
-      };
+    if (form === "objects") return new BucketRefusal(status, code, message).answer();
     const error = {
       code,
       message,
@@ -52,14 +48,6 @@ export class Refusal extends Error {
 export function json(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Answer {
   const text = body === undefined ? "" : JSON.stringify(body);
   return { status, headers: { "content-type": "application/json; charset=utf-8", ...headers }, text };
-}
-
-export function xml(text: string, headers: Readonly<Record<string, string>> = {}): Answer {
-  return {
-    status: 200,
-    headers: { "content-type": "application/xml", ...headers },
-    text: `<?xml version="1.0" encoding="UTF-8"?>${text}`,
-  };
 }
 
 export function missing(kind: string, id: string): Refusal {

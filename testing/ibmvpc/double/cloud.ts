@@ -1,8 +1,8 @@
 import type { Clock } from "@nodeyard/runtime";
+import { Bucket, BucketRefusal } from "../../bucket.ts";
 import { type Answer, type Arrived, Dropped, silence } from "../../double-server.ts";
 import { json, page, Refusal } from "./answers.ts";
 import { Models } from "./models.ts";
-import { Objects } from "./objects.ts";
 import { DEFAULTS, type IbmFault, type IbmSettings } from "./settings.ts";
 import { ACCOUNT, REGION } from "./site.ts";
 import type { Json } from "./things.ts";
@@ -29,7 +29,7 @@ const MODELS = new Models();
 export class IbmCloud {
   /** Of the region of the tests. */
   readonly vpc: Vpc;
-  readonly objects = new Objects();
+  readonly objects = new Bucket();
   readonly calls: IbmCall[] = [];
   /** What did not fit the models: of requests, and of the double's own answers. */
   readonly violations: string[] = [];
@@ -117,7 +117,7 @@ export class IbmCloud {
       note(answer.status);
       return changed(answer, fault);
     } catch (error) {
-      if (!(error instanceof Refusal)) {
+      if (!(error instanceof Refusal || error instanceof BucketRefusal)) {
         note(0);
         throw error;
       }

@@ -1,5 +1,4 @@
 import {
-  type Account,
   type Clock,
   DriverError,
   ListWatch,
@@ -10,7 +9,7 @@ import {
 } from "@nodeyard/driver";
 import { Arm, type ArmOptions } from "./arm.ts";
 import { type AzureResource, keyOf } from "./resources.ts";
-import { Sizes } from "./sizes.ts";
+import { type Sizes, sizesOf } from "./sizes.ts";
 
 /** Milliseconds after which a new machine must be listed. */
 const LISTED_MS = 60_000;
@@ -34,34 +33,33 @@ export interface AccountOptions extends ArmOptions {
   readonly log: Log;
 }
 
-/** One credential in one location and resource group: the connections, lists and rate limit that its providers share. */
-export class AzureAccount implements Account {
-  readonly arm: Arm;
+/** One credential in one location and resource group: the calls, lists and rate limit that its providers share. */
+export class AzureAccount extends Arm {
   readonly clock: Clock;
   readonly sizes: Sizes;
   /** All machines of the resource group, also those of others. */
   readonly watch: ListWatch<AddressedVm>;
-  readonly images: SharedValues<string>;
   /** Id of the subscription, as ids of resources begin. */
   readonly root: string;
   readonly #group: string;
+  readonly #shared: SharedValues;
   /** Addresses of network interfaces by id. They do not change while the interface is there. */
   #known: ReadonlyMap<string, Addresses | undefined> = new Map();
 
   constructor(options: AccountOptions) {
+    super(options);
     const { clock, log, identity, location, group } = options;
-    this.arm = new Arm(options);
     this.clock = clock;
     this.root = `/subscriptions/${identity.subscription}`;
     this.#group = group;
-    this.sizes = new Sizes(this.arm, location, clock);
-    this.images = new SharedValues(clock);
+    this.#shared = new SharedValues(clock);
+    this.sizes = sizesOf(this, location, this.#shared);
     this.watch = new ListWatch<AddressedVm>({
       clock,
       what: `list of machines of ${group}`,
       settledMs: LISTED_MS,
       list: async (signal) => {
-        const vms = await this.arm.list<AzureResource>(this.path("virtualMachines"), signal);
+        const vms = await this.list<AzureResource>(this.path("virtualMachines"), signal);
         // A machine gets its addresses before it is up, so most are known from the look for another one's.
         if (
           vms.some((vm) => isUp(vm) && tagOf(vm.tags ?? {}) !== null && this.#addressesOf(vm) === undefined)
@@ -77,12 +75,12 @@ export class AzureAccount implements Account {
   }
 
   /** Path of a resource of the group, or of all of its type. */
-  readonly path = (type: string, name = "") => {
+  path(type: string, name = ""): string {
     const service = /^(networkInterfaces|publicIPAddresses)$/.test(type) ? "Network" : "Compute";
     const group = encodeURIComponent(this.#group);
     const one = name === "" ? "" : `/${encodeURIComponent(name)}`;
     return `/resourceGroups/${group}/providers/Microsoft.${service}/${type}${one}`;
-  };
+  }
 
   /** The id of the image that fits a filter: of several the last by name. Undefined: there is none. */
   async imageOf(
@@ -90,7 +88,7 @@ export class AzureAccount implements Account {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const load = async (own: AbortSignal) => {
-      const images = await this.arm.list<AzureResource>(this.path("images"), own);
+      const images = await this.list<AzureResource>(this.path("images"), own);
       const fits = ({ name, location, tags = {}, properties }: AzureResource) =>
         properties.provisioningState === "Succeeded" &&
         (filter.name === null || name === filter.name) &&
@@ -99,23 +97,20 @@ export class AzureAccount implements Account {
       const [last] = images.filter(fits).sort((a, b) => (a.name < b.name ? 1 : -1));
       return last?.id ?? "";
     };
-    const how = { load, freshMs: IMAGES_MS, staleMs: IMAGES_MS };
-    return (await this.images.get(`image of ${JSON.stringify(filter)}`, how, signal)) || undefined;
+    const how = { load, freshMs: IMAGES_MS };
+    return (await this.#shared.get(`image of ${JSON.stringify(filter)}`, how, signal)) || undefined;
   }
 
   /** Rejects with `configuration` when there is no such subnet. It may be in another group, and in another subscription. */
   async assertSubnet(id: string, signal: AbortSignal): Promise<void> {
-    if ((await this.arm.get(id, signal)) === undefined)
+    if ((await this.get(id, signal)) === undefined)
       throw new DriverError("configuration", `there is no subnet ${id}; correct network or subnet-id`);
   }
 
-  limit(intervalMs: number): void {
-    this.arm.limit(intervalMs);
-  }
-
-  async close(): Promise<void> {
-    for (const shared of [this.watch, this.sizes, this.images]) shared.close();
-    await this.arm.close();
+  override async close(): Promise<void> {
+    this.watch.close();
+    this.#shared.close();
+    await super.close();
   }
 
   #addressesOf({ properties }: AzureResource): Addresses | undefined {
@@ -125,11 +120,11 @@ export class AzureAccount implements Account {
 
   /** Public addresses are asked for only where an interface has one. */
   async #addresses(signal: AbortSignal): Promise<ReadonlyMap<string, Addresses | undefined>> {
-    const nics = await this.arm.list<AzureResource>(this.path("networkInterfaces"), signal);
+    const nics = await this.list<AzureResource>(this.path("networkInterfaces"), signal);
     const configs = ({ properties }: AzureResource) =>
       properties.ipConfigurations?.flatMap(({ properties: one }) => one ?? []) ?? [];
     const hasPublic = nics.some((nic) => configs(nic).some((one) => one.publicIPAddress !== undefined));
-    const ips = hasPublic ? await this.arm.list<AzureResource>(this.path("publicIPAddresses"), signal) : [];
+    const ips = hasPublic ? await this.list<AzureResource>(this.path("publicIPAddresses"), signal) : [];
     const texts = new Map(ips.map(({ id, properties }) => [keyOf(id), properties.ipAddress]));
     return new Map(
       nics.map((nic) => {

@@ -159,9 +159,7 @@ const provider = {
     1,
   ),
   "zuul-public-key": Key.text("Public key of users.", { deprecated: true }),
-  "image-upload-timeout": Key.seconds("For one upload.", { default: 3600, like: Is.whole(1) })
-    .as("uploadMs")
-    .accepted(Key.OURS),
+  "image-upload-timeout": Key.uploadLimit("For one upload.").accepted(Key.OURS),
 };
 
 /** The tables of driver `azure` (docs/contract/config.md). What Nodepool has not is marked Key.OURS. */

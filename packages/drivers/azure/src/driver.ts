@@ -50,7 +50,7 @@ function azureCloud(
   account: AzureAccount,
   { password, openFile }: AzureHost,
 ): Cloud<AddressedVm, undefined, MachineTable<AddressedVm>> {
-  const { sizes, watch, arm, root } = account;
+  const { sizes, watch, root, limiter } = account;
   return {
     ...machineWork({ config, account, log, evidence, password }),
     parts: besideMachines(account, evidence),
@@ -71,7 +71,7 @@ function azureCloud(
     },
     need: async ({ own }: LabelConfig<AzureLabelOwn>, signal) =>
       amountsOf(await sizes.of(own.size, signal), own.spot),
-    ...{ limiter: arm.limiter, images: imageStore(account, config, openFile) },
+    ...{ limiter, images: imageStore(account, config, openFile) },
     typeOf: ({ own }: LabelConfig<AzureLabelOwn>) => marketType(own.size, own.spot),
     zones: async (pool: AzurePool, signal) => zonesOf(pool, await sizes.all(signal)),
     place: () => ({ subscription: root, "resource group": config.own.resourceGroup.toLowerCase() }),

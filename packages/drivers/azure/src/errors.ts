@@ -6,6 +6,7 @@ import {
   type HttpAnswer,
   jsonIn,
   type SaidFault,
+  xmlFault,
 } from "@nodeyard/driver";
 
 /** Codes of Azure whose kind does not follow from the HTTP status. */
@@ -74,8 +75,8 @@ export const failureOf = (what: string, reason: { readonly code: string; readonl
 /** `{"error": {"code", "message", "details"}}` of the resource manager; login and blobs have forms of their own. */
 export function faultIn({ text, headers }: Pick<HttpAnswer, "text" | "headers">): SaidFault {
   const requestId = headers["x-ms-request-id"] ?? null;
-  const [, code] = /^\s*<[\s\S]*<Code>(\w+)<\/Code>/.exec(text) ?? [];
-  if (code !== undefined) return { requestId, codes: [code], text: code };
+  const xml = xmlFault(text);
+  if (xml !== undefined) return { requestId, ...xml };
   const { error, error_description: description } = jsonIn(text);
   return typeof description === "string" ? { requestId, text: description } : { requestId, ...said(error) };
 }

@@ -37,7 +37,6 @@ export function imageStore(
   { own }: AzureProviderConfig,
   openFile: OpenFile,
 ): ImageStore {
-  const { arm, root } = account;
   const imageOf = (name: string) => account.path("images", name);
   const diskOf = (name: string) => account.path("disks", name);
   const bodyOf = ({ metadata, tag }: UploadOrder, properties: object) => ({
@@ -54,28 +53,28 @@ export function imageStore(
     const access = { access: "Write", durationInSeconds: ACCESS_S };
     const begin = `${diskOf(name)}/beginGetAccess`;
     type Access = { accessSAS?: string; AccessSAS?: string };
-    const granted = await arm.whole<Access>("POST", begin, access, signal);
+    const granted = await account.whole<Access>("POST", begin, access, signal);
     const url = granted?.accessSAS ?? granted?.AccessSAS;
     if (url === undefined)
       throw new DriverError("transient", `Azure gave no address to write disk ${name} to`);
     keepSecret(new URL(url).searchParams.get("sig"));
     yield* sentPieces({
       ...{ openFile, order, length: PIECE, from, parallel: PARALLEL, stretch: STRETCH, dataOf },
-      send: (range) => arm.putPages(url, range, signal),
+      send: (range) => account.putPages(url, range, signal),
     });
-    await arm.whole("POST", `${diskOf(name)}/endGetAccess`, {}, signal);
+    await account.whole("POST", `${diskOf(name)}/endGetAccess`, {}, signal);
   }
 
   return imageSteps<AzureResource>({
-    ...{ clock: account.clock, formats: ["vhd"], uploadMs: own.uploadMs },
+    ...{ clock: account.clock, formats: ["vhd"], uploadMs: own.imageUploadTimeoutMs },
     idOf: ({ name }) => name,
-    read: (name, signal) => arm.get(imageOf(name), signal),
+    read: (name, signal) => account.get(imageOf(name), signal),
     async find(tag, signal) {
       const name = nameOf(tag);
-      const made = await arm.get<AzureResource>(imageOf(name), signal);
+      const made = await account.get<AzureResource>(imageOf(name), signal);
       if (made?.properties.provisioningState === "Succeeded") return [made];
       // An image that failed is made again of the disk, if that is there.
-      return [(await arm.get<AzureResource>(diskOf(name), signal)) ?? made];
+      return [(await account.get<AzureResource>(diskOf(name), signal)) ?? made];
     },
     stateOf({ id, properties: { provisioningState = "without a state" } }) {
       if (!/\/images\/[^/]+$/i.test(id)) return "open";
@@ -92,21 +91,21 @@ export function imageStore(
       const name = nameOf(order.tag);
       const creationData = { createOption: "Upload", uploadSizeBytes: order.size };
       const body = bodyOf(order, { ...settingsOf(order.own), creationData });
-      await arm.whole("PUT", diskOf(name), { ...body, sku: { name: "Standard_LRS" } }, signal);
+      await account.whole("PUT", diskOf(name), { ...body, sku: { name: "Standard_LRS" } }, signal);
       return name;
     },
     async *send(name, order, from, signal) {
-      const disk = await arm.get<AzureResource>(diskOf(name), signal);
+      const disk = await account.get<AzureResource>(diskOf(name), signal);
       if (disk?.properties.diskState !== "Unattached") yield* written(name, order, from, signal);
       const { osType, hyperVGeneration } = settingsOf(order.own);
       const sizes = [...(await account.sizes.all(signal)).values()];
-      const osDisk = { osType, osState: "Generalized", managedDisk: { id: root + diskOf(name) } };
+      const osDisk = { osType, osState: "Generalized", managedDisk: { id: account.root + diskOf(name) } };
       // An image is kept in all zones, where there are any.
       const zoneResilient = sizes.some(({ zones }) => zones.length > 0);
       const body = bodyOf(order, { hyperVGeneration, storageProfile: { osDisk, zoneResilient } });
-      await arm.whole("PUT", imageOf(name), body, signal);
+      await account.whole("PUT", imageOf(name), body, signal);
     },
-    delete: (name, signal) => arm.gone(imageOf(name), signal),
+    delete: (name, signal) => account.gone(imageOf(name), signal),
     clean: (tag, signal) => removeDisk(account, diskOf(nameOf(tag)), signal),
   });
 }

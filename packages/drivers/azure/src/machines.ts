@@ -32,17 +32,17 @@ export interface Parts {
 }
 
 /** The machines of nodes. Their ids are names: records of Nodepool have those, too. */
-function machinesOf({ arm, watch, path }: AzureAccount): MachineTable<AddressedVm> {
-  const pathOf = (name: string) => path("virtualMachines", name);
+function machinesOf(account: AzureAccount): MachineTable<AddressedVm> {
+  const pathOf = (name: string) => account.path("virtualMachines", name);
   return {
-    ...{ watch, createMs: CREATE_MS, what: "machine", idIn: nameIn },
+    ...{ watch: account.watch, createMs: CREATE_MS, what: "machine", idIn: nameIn },
     idOf: ({ name }) => keyOf(name),
     metadataOf: ({ tags = {} }) => tags,
     isUp: (vm) => isUp(vm) && vm.addresses !== undefined,
     // Such a machine stays, and costs.
     hasFailed: ({ properties }) => /^(Failed|Canceled)$/.test(properties.provisioningState ?? ""),
     async failure({ name }, place, signal) {
-      const seen = await arm.get<AzureResource>(pathOf(name), signal, { $expand: "instanceView" });
+      const seen = await account.get<AzureResource>(pathOf(name), signal, { $expand: "instanceView" });
       const failed = /^ProvisioningState\/failed\/(\w+)/i;
       const status = seen?.properties.instanceView?.statuses?.find(({ code = "" }) => failed.test(code));
       const [, code = ""] = failed.exec(status?.code ?? "") ?? [];
@@ -51,10 +51,10 @@ function machinesOf({ arm, watch, path }: AzureAccount): MachineTable<AddressedV
         ...defined({ message: status?.message }),
       });
     },
-    delete: (name, signal) => arm.delete(pathOf(name), signal),
+    delete: (name, signal) => account.delete(pathOf(name), signal),
     isLeaving: ({ properties }) => properties.provisioningState === "Deleting",
     async read(name, signal) {
-      const vm = await arm.get<AzureResource>(pathOf(name), signal);
+      const vm = await account.get<AzureResource>(pathOf(name), signal);
       return vm && { ...vm, addresses: undefined };
     },
   };
@@ -70,7 +70,7 @@ export function machineWork(parts: Parts): MachineWork<AddressedVm, undefined, M
       const name = machineName(order.tag);
       const body = vmBody(order, await resolved(parts, order, signal), log);
       return async (until) => {
-        await account.arm.make(account.path("virtualMachines", name), body, until);
+        await account.make(account.path("virtualMachines", name), body, until);
         return name;
       };
     },

@@ -13,11 +13,10 @@ export function besideMachines(
   account: AzureAccount,
   evidence: Evidence,
 ): Readonly<Record<string, CloudPart>> {
-  const { arm } = account;
-  const remove = (id: string, signal: AbortSignal) => arm.delete(id, signal);
+  const remove = (id: string, signal: AbortSignal) => account.delete(id, signal);
   const kind = (type: string, part: (one: AzureResource) => Omit<FoundPart, "id">): CloudPart => ({
     list: async (signal) =>
-      (await arm.list<AzureResource>(account.path(type), signal)).map((one) => ({
+      (await account.list<AzureResource>(account.path(type), signal)).map((one) => ({
         id: keyOf(one.id),
         ...part(one),
       })),
@@ -46,7 +45,7 @@ export function besideMachines(
     },
     image: {
       list: async (signal) =>
-        (await arm.list<AzureResource>(account.path("images"), signal)).map(({ name, tags = {} }) => ({
+        (await account.list<AzureResource>(account.path("images"), signal)).map(({ name, tags = {} }) => ({
           ...{ id: name, tag: null, imageTag: imageTagOf(tags) },
         })),
       delete: (name, signal) => remove(account.path("images", name), signal),
@@ -55,10 +54,10 @@ export function besideMachines(
 }
 
 /** A disk that may be written to is closed first: Azure does not delete it before. */
-export async function removeDisk({ arm }: AzureAccount, path: string, signal: AbortSignal): Promise<void> {
-  const disk = await arm.get<AzureResource>(path, signal);
+export async function removeDisk(account: AzureAccount, path: string, signal: AbortSignal): Promise<void> {
+  const disk = await account.get<AzureResource>(path, signal);
   if (disk === undefined) return;
   if (/^Active/.test(disk.properties.diskState ?? ""))
-    await arm.whole("POST", `${path}/endGetAccess`, {}, signal);
-  await arm.delete(path, signal);
+    await account.whole("POST", `${path}/endGetAccess`, {}, signal);
+  await account.delete(path, signal);
 }

@@ -1,10 +1,9 @@
-import { add, type Clock, DriverError, type Resources, SharedValue } from "@nodeyard/driver";
+import { add, DriverError, type Resources, type SharedValues } from "@nodeyard/driver";
 import type { Arm } from "./arm.ts";
 import { type AzureResource, keyOf } from "./resources.ts";
 
 /** The list of sizes is long, and changes when Azure builds or the subscription gets rights. */
-const SIZES_MS = 6 * 3_600_000;
-const STALE_MS = 24 * 3_600_000;
+const LASTING = { freshMs: 6 * 3_600_000, staleMs: 24 * 3_600_000 };
 /** The launcher keeps quotas, too. */
 const USAGES_MS = 30_000;
 
@@ -42,73 +41,50 @@ export interface Size {
   readonly refused: string | null;
 }
 
-/** Sizes and quotas of a location. */
-export class Sizes {
-  readonly #location: string;
-  readonly #sizes: SharedValue<ReadonlyMap<string, Size>>;
-  readonly #usages: SharedValue<readonly Usage[]>;
+export type Sizes = ReturnType<typeof sizesOf>;
 
-  constructor(arm: Arm, location: string, clock: Clock) {
-    this.#location = location;
-    this.#sizes = new SharedValue({
-      clock,
-      what: `sizes of ${location}`,
-      freshMs: SIZES_MS,
-      staleMs: STALE_MS,
-      load: async (signal) => {
-        const $filter = `location eq '${location}'`;
-        const skus = await arm.list<Sku>("/providers/Microsoft.Compute/skus", signal, { $filter });
-        const machines = skus.filter(({ resourceType }) => resourceType === "virtualMachines");
-        return new Map(machines.flatMap((sku) => sizeOf(sku, location)));
-      },
-    });
-    this.#usages = new SharedValue({
-      clock,
-      what: `quotas of ${location}`,
-      freshMs: USAGES_MS,
-      staleMs: USAGES_MS,
-      load: (signal) =>
-        arm.list<Usage>(
-          `/providers/Microsoft.Compute/locations/${encodeURIComponent(location)}/usages`,
-          signal,
-        ),
-    });
-  }
+/** Sizes and quotas of a location. */
+export function sizesOf(arm: Pick<Arm, "list">, location: string, shared: SharedValues) {
+  const compute = "/providers/Microsoft.Compute";
+  const loadSizes = async (signal: AbortSignal) => {
+    const skus = await arm.list<Sku>(`${compute}/skus`, signal, { $filter: `location eq '${location}'` });
+    const machines = skus.filter(({ resourceType }) => resourceType === "virtualMachines");
+    return new Map(machines.flatMap((sku) => sizeOf(sku, location)));
+  };
+  const loadUsages = (signal: AbortSignal) =>
+    arm.list<Usage>(`${compute}/locations/${encodeURIComponent(location)}/usages`, signal);
 
   /** All sizes by name in lower case. */
-  all(signal: AbortSignal): Promise<ReadonlyMap<string, Size>> {
-    return this.#sizes.get(signal);
-  }
+  const all = (signal: AbortSignal): Promise<ReadonlyMap<string, Size>> =>
+    shared.get(`sizes of ${location}`, { load: loadSizes, ...LASTING }, signal);
 
-  /** Rejects with `configuration` for a size that the subscription cannot have here. */
-  async of(name: string, signal: AbortSignal): Promise<Size> {
-    const size = (await this.all(signal)).get(keyOf(name));
-    const why = size === undefined ? "there is none" : size.refused;
-    if (size !== undefined && why === null) return size;
-    throw new DriverError(
-      "configuration",
-      `no machine of size ${name} can be had in ${this.#location}: ${why}; correct vm-size`,
-    );
-  }
+  return {
+    all,
 
-  /**
-   * Limits by name, less what others use of them: Azure counts the whole subscription, and the caller the listed machines.
-   */
-  async limits(listed: readonly AzureResource[], signal: AbortSignal): Promise<Resources> {
-    const [usages, sizes] = await Promise.all([this.#usages.get(signal), this.all(signal)]);
-    const own = listed.reduce<Resources>((sum, vm) => add(sum, usedBy(vm, sizes, this.#location)), {});
-    return Object.fromEntries(
-      usages.map(({ name: { value }, currentValue, limit }) => {
-        const name = NAMES[value] ?? value;
-        return [name, Math.max(0, limit - Math.max(0, currentValue - (own[name] ?? 0)))] as const;
-      }),
-    );
-  }
+    /** Rejects with `configuration` for a size that the subscription cannot have here. */
+    async of(name: string, signal: AbortSignal): Promise<Size> {
+      const size = (await all(signal)).get(keyOf(name));
+      const why = size === undefined ? "there is none" : size.refused;
+      if (size !== undefined && why === null) return size;
+      throw new DriverError(
+        "configuration",
+        `no machine of size ${name} can be had in ${location}: ${why}; correct vm-size`,
+      );
+    },
 
-  close(): void {
-    this.#sizes.close();
-    this.#usages.close();
-  }
+    /** Limits by name, less what others use of them: Azure counts the whole subscription, and the caller the listed machines. */
+    async limits(listed: readonly AzureResource[], signal: AbortSignal): Promise<Resources> {
+      const usages = shared.get(`quotas of ${location}`, { load: loadUsages, freshMs: USAGES_MS }, signal);
+      const sizes = await all(signal);
+      const own = listed.reduce<Resources>((sum, vm) => add(sum, usedBy(vm, sizes, location)), {});
+      return Object.fromEntries(
+        (await usages).map(({ name: { value }, currentValue, limit }) => {
+          const name = NAMES[value] ?? value;
+          return [name, Math.max(0, limit - Math.max(0, currentValue - (own[name] ?? 0)))] as const;
+        }),
+      );
+    },
+  };
 }
 
 /** Azure's names of quotas that have a name of their own here. `cores` counts spot machines, too, and so is not this quota. */

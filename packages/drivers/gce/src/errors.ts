@@ -8,6 +8,7 @@ import {
   orderFault,
   type SaidFault,
   wasRefused,
+  xmlFault,
 } from "@nodeyard/driver";
 
 /** Too many calls in this minute, or too many operations at once. */
@@ -58,8 +59,13 @@ export const mapError = errorMap(ERRORS);
 /** The error of a call that makes something. */
 export const ofOrder = (error: unknown) => orderFault(error, mapError);
 
-/** The words of an answer (`error.errors[].reason`, and `reason` of its details in newer parts of the API), which operators see as well. */
+/**
+ * The words of an answer (`error.errors[].reason`, and `reason` of its details in newer parts of the API), which operators see as well. Cloud
+ * Storage answers in XML.
+ */
 export function faultOf({ text }: HttpAnswer): SaidFault {
+  const xml = xmlFault(text);
+  if (xml !== undefined) return xml;
   const { error }: { error?: { message?: unknown; errors?: unknown; details?: unknown } } = jsonIn(text);
   const words = [error?.errors, error?.details].flatMap((list) => (Array.isArray(list) ? list : []));
   const codes = words.flatMap((word) => (typeof word?.reason === "string" ? [word.reason] : []));

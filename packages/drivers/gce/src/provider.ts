@@ -34,7 +34,7 @@ const QUOTA = { freshMs: 30_000, staleMs: 30_000 };
 /** A provider of a project and region. */
 export function gceCloud(
   config: GceProviderConfig,
-  { clock, random }: DriverContext,
+  { clock, random, installation }: DriverContext,
   google: Google,
   openFile: OpenFile,
 ): Cloud<Instance, string, MachineTable<Instance>> {
@@ -53,7 +53,8 @@ export function gceCloud(
   };
   const quota = (signal: AbortSignal) =>
     shared.get("quotas", { load: (until) => limitsOf(google, region, until), ...QUOTA }, signal);
-  const images = imagesOf({ google, clock, openFile, own: config.own });
+  const owner = { installation, provider: config.name };
+  const images = imagesOf({ google, clock, openFile, own: config.own, owner });
   return {
     ...instanceWork(config, instancesOf(google, random, config.own)),
     ...defined({ images: images.store }),

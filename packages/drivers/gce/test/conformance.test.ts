@@ -41,7 +41,8 @@ function conformanceRig(settings: Partial<GceSettings>): ConformanceRig {
     openElsewhere: (installation) => rig.open(elsewhere, { installation }),
     drive: (work) => rig.drive(work, true),
     settle: () => clock.advance(30_000),
-    writes: async () => cloud.calls.filter(({ call: name }) => !/\.(get|list|aggregated)/i.test(name)).length,
+    writes: async () =>
+      cloud.calls.filter(({ call: name }) => !/^GET |\.(get|list|aggregated)/i.test(name)).length,
     image: async () => {
       rig.files.set(IMAGE.file, CONTENT);
       return IMAGE;

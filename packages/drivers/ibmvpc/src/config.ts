@@ -26,29 +26,21 @@ const IN_GROUPS = /^[A-Za-z0-9_ -]+$/;
 const USER_DATA = Is.bytes(65_535);
 
 const OUTER = Key.inherited("the provider's");
+const OUTER_OR_FALSE = Key.inherited("the provider's, else false");
+const OUTER_OR_TRUE = Key.inherited("the provider's, else true");
 const networking = {
   zone: Key.text("Zone of the machines.", {
-    ...OUTER,
-    shown: "the provider's, else the subnet's",
+    ...Key.inherited("the provider's, else the subnet's"),
     like: ZONE,
   }),
   subnet: Key.text("Subnet of the machines.", { ...OUTER, like: Is.CLOUD_NAME }),
   subnets: Key.texts(
     "Subnets in several zones, in place of `subnet` and `zone`; a request gets one of the zones.",
-    {
-      ...OUTER,
-      like: Is.CLOUD_NAME,
-    },
+    { ...OUTER, like: Is.CLOUD_NAME },
   ).accepted(Key.OURS),
-  "public-ipv4": Key.flag("A floating IP.", Key.inherited("the provider's, else false")),
-  "use-internal-ip": Key.flag(
-    "Clients use the private address.",
-    Key.inherited("the provider's, else false"),
-  ),
-  "host-key-checking": Key.flag(
-    "False: ready once the cloud says so.",
-    Key.inherited("the provider's, else true"),
-  ),
+  "public-ipv4": Key.flag("A floating IP.", OUTER_OR_FALSE),
+  "use-internal-ip": Key.flag("Clients use the private address.", OUTER_OR_FALSE),
+  "host-key-checking": Key.flag("False: ready once the cloud says so.", OUTER_OR_TRUE),
 };
 
 const osFilter = {
@@ -98,8 +90,6 @@ const pool = {
   limits: Key.limits({}, { needed: true }),
 };
 
-const part = (description: string) => Key.text(description, { needed: "validator", default: "" });
-
 const provider = {
   ...Key.machineKeys(120),
   ...networking,
@@ -117,7 +107,7 @@ const provider = {
     Key.section({
       "instance-name": Key.text("Instance of the object storage.", { needed: "validator" }).unread(),
       endpoint: Key.text("Its endpoint.", { needed: "validator", default: "", like: ENDPOINT }),
-      "bucket-name": part("Bucket."),
+      "bucket-name": Key.text("Bucket.", { needed: "validator", default: "" }),
     }),
     "Where uploads go first.",
     { default: null },
@@ -133,12 +123,7 @@ const provider = {
   "image-format": Key.oneOf("Format of uploads.", ["qcow2", "vhd"], { default: "qcow2" }).accepted(
     Key.DOCUMENTED,
   ),
-  "image-upload-timeout": Key.seconds("For one upload, and for the import after it.", {
-    default: 3600,
-    like: Is.ABOVE_0,
-  })
-    .as("uploadMs")
-    .accepted(Key.OURS),
+  "image-upload-timeout": Key.uploadLimit("For one upload, and for the import after it.").accepted(Key.OURS),
 };
 
 const diskimage = {
@@ -173,8 +158,6 @@ export interface IbmPoolOwn {
   readonly publicIpv4: boolean;
 }
 
-const none: ImageFacts = { source: null, keys: [] };
-
 /** The keys of an ibmvpc provider, Nodepool's and those that only Nodeyard has: schema, defaults and compiler. */
 export const ibmvpcConfig = cloudConfig(
   "ibmvpc",
@@ -195,7 +178,7 @@ export const ibmvpcConfig = cloudConfig(
       return { own: { ...own, systems } };
     },
     images: {
-      none,
+      none: { source: null, keys: [] } as ImageFacts,
       cloudImage: ({ keys, ...sources }): ImageFacts => ({ keys, source: sourceOf(sources) }),
     },
     pool(pool, { own: provider }) {

@@ -17,7 +17,7 @@ import { type IbmLabelOwn, type IbmProviderConfig, ibmvpcConfig } from "./config
 import { mapError } from "./errors.ts";
 import { Ibm } from "./ibm.ts";
 import { imagesOf } from "./images.ts";
-import { Lookups } from "./lookups.ts";
+import { lookupsOf } from "./lookups.ts";
 import { amountsOf, machineWork } from "./machines.ts";
 import { type Instance, Names, type Volume } from "./names.ts";
 
@@ -44,7 +44,7 @@ function ibmCloud(
 ): Cloud<Instance, undefined, MachineTable<Instance>> {
   const { own, pools, name } = config;
   const names = new Names(installation, name, own.systems.keys());
-  const lookups = new Lookups({ ibm, clock, config });
+  const lookups = lookupsOf({ ibm, clock, config });
   const site = { config, ibm, clock, names, lookups };
   const addresses = new Addresses(site);
   const images = imagesOf(site, openFile);

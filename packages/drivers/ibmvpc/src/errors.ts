@@ -1,5 +1,4 @@
 import {
-  type ApiError,
   type DriverError,
   errorMap,
   type FaultRow,
@@ -9,7 +8,7 @@ import {
   orderFault,
   type SaidFault,
   unlessRefused,
-  wasRefused,
+  xmlFault,
 } from "@nodeyard/driver";
 
 const REMEDY = 'compare the credentials and their access with "nodeyard docs connect-ibm"';
@@ -49,8 +48,8 @@ export const NOT_YET = /delete_conflict|invalid_state/;
  */
 export function faultOf({ text, headers }: HttpAnswer): SaidFault {
   const id = headers["x-request-id"] ?? headers["x-amz-request-id"] ?? null;
-  const [, xmlCode, xmlText = ""] = /<Code>([^<]*)<\/Code>(?:[\s\S]*<Message>([^<]*)<)?/.exec(text) ?? [];
-  if (xmlCode !== undefined) return { requestId: id, codes: [xmlCode], text: `${xmlText} (${xmlCode})` };
+  const xml = xmlFault(text);
+  if (xml !== undefined) return { requestId: id, ...xml };
   const { errors, trace, ...alone } = jsonIn(text);
   const said = (Array.isArray(errors) ? errors[0] : alone) as Readonly<Record<string, unknown>> | undefined;
   const target = (said?.target as { readonly name?: unknown } | undefined)?.name;
@@ -63,14 +62,11 @@ export function faultOf({ text, headers }: HttpAnswer): SaidFault {
   return { requestId, codes, text: `${message} (${codes.join(", ")})` };
 }
 
-/** Whether a refusal has such a code. */
-export const hasCode = (error: unknown, form: RegExp): error is ApiError => wasRefused(error, form);
-
 /**
  * The answer; undefined: IBM says that the thing itself is not there. Something in between says so of anything, and IBM of what the thing is in.
  */
 export function unlessMissing<T>(answer: Promise<T>, kind: string): Promise<T | undefined> {
-  return unlessRefused(answer, new RegExp(`^(${kind}_)?not_found$|^NoSuch(Key|Upload)$`));
+  return unlessRefused(answer, new RegExp(`^(${kind}_)?not_found$`));
 }
 
 /** The error of a call that makes something. */

@@ -41,7 +41,8 @@ interface Extra extends RequestParts {
  * NoAnswer, OddAnswer, CloudConfigError, or the signal's reason.
  */
 export class Ibm extends Session<Login> {
-  readonly #objects: HttpCalls<Login>;
+  /** Calls of object storage, which counts them apart. */
+  readonly objects: HttpCalls<Login>;
   #opened: Login | undefined;
 
   constructor(options: IbmOptions) {
@@ -52,8 +53,7 @@ export class Ibm extends Session<Login> {
       endOf: ({ end }) => end,
       again: (limiter) => safely(clock, random, limiter, () => true),
     });
-    // Object storage counts its calls apart.
-    this.#objects = this.callsAt(new RateLimiter({ clock, intervalMs: 0 }));
+    this.objects = this.callsAt(new RateLimiter({ clock, intervalMs: 0 }));
   }
 
   /** The account that the token names. Null: the token names none; undefined: there is no token yet. */
@@ -118,13 +118,6 @@ export class Ibm extends Session<Login> {
     signal: AbortSignal,
   ): Promise<T | undefined> {
     return (await this.list<T>(key, signal, { name })).find((one) => one.name === name);
-  }
-
-  /** Calls an object storage at its own address, and resolves to the text of the answer and its mark. */
-  object(method: Method, url: string, parts: RequestParts, signal: AbortSignal) {
-    const request = ({ text }: Login) => bearerRequest(method, url, text, parts);
-    const call = { operation: `objects.${method}`, request, signal };
-    return this.#objects.call(call, ({ text, headers }) => ({ text, mark: headers.etag ?? "" }));
   }
 
   #sameAccount(login: Login): Login {

@@ -1,6 +1,14 @@
-import { type CloudPart, type ImageStore, imageSteps, type OpenFile, partedFiles } from "@nodeyard/driver";
-import { bucketOf } from "./bucket.ts";
-import { hasCode, IN_USE, ofOrder } from "./errors.ts";
+import {
+  bucketAt,
+  type CloudPart,
+  elementsIn,
+  type ImageStore,
+  imageSteps,
+  type OpenFile,
+  partedFiles,
+  wasRefused,
+} from "@nodeyard/driver";
+import { IN_USE, ofOrder } from "./errors.ts";
 import type { Image, Site } from "./lookups.ts";
 
 /** An image by the name that its upload gives it, which proves its tag; its id is IBM's, once lists show it. */
@@ -24,13 +32,20 @@ export function imagesOf(
     delete: (id, signal) => ibm.delete("image", `/images/${encodeURIComponent(id)}`, signal),
   };
   if (own.objectStorage === null) return { parts: { image } };
-  const { store: bucket, hrefOf } = bucketOf(ibm, own.objectStorage);
+  const { endpoint, bucketName } = own.objectStorage;
+  const bucket = bucketAt(ibm.objects, `${endpoint.replace(/\/+$/, "")}/${bucketName}`);
   const tagOf = (key: string) => names.imageTag(key);
-  const files = partedFiles(bucket, openFile, { prefix: "npimage-", tagOf });
+  const files = partedFiles(bucket.store, openFile, { prefix: "npimage-", tagOf });
+  /** Where VPC finds an object: the location without its class, as in `us-south-smart`. */
+  const hrefOf = async (key: string, signal: AbortSignal) => {
+    const text = await bucket.read("", { location: "" }, "LocationConstraint", signal);
+    const [location = ""] = elementsIn(text, "LocationConstraint");
+    return `cos://${location.replace(/-[^-]+$/, "")}/${bucketName}/${key}`;
+  };
   const keyOf = (name: string) => `${name}.${own.imageFormat}`;
   const named = (name: string, signal: AbortSignal) => ibm.named<Image>("images", name, signal);
   const store = imageSteps<Upload>({
-    ...{ clock, formats: [own.imageFormat], uploadMs: own.uploadMs },
+    ...{ clock, formats: [own.imageFormat], uploadMs: own.imageUploadTimeoutMs },
     idOf: ({ name }) => name,
     externalIdOf: ({ id = "" }) => id,
     find: async (tag, signal) => [await named(names.image(tag), signal)],
@@ -44,7 +59,7 @@ export function imagesOf(
     create: async ({ tag }) => names.image(tag),
     async *send(name, order, _, signal) {
       const key = keyOf(name);
-      if (!(await bucket.whole(key, signal)).includes(key)) yield* files.put(key, order, signal);
+      if (!(await files.has(key, signal))) yield* files.put(key, order, signal);
       const body = {
         name,
         resource_group: await lookups.group(names.group(null), signal),
@@ -54,7 +69,7 @@ export function imagesOf(
       try {
         await ibm.call("POST", "/images", signal, { body });
       } catch (error) {
-        if (!hasCode(error, IN_USE)) throw ofOrder(error);
+        if (!wasRefused(error, IN_USE)) throw ofOrder(error);
       }
     },
     async delete(name, signal) {

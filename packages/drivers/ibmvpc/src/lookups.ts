@@ -36,25 +36,21 @@ export interface Site {
   readonly lookups: Lookups;
 }
 
-/** What names of the file stand for in the region. */
-export class Lookups {
-  readonly #ibm: Ibm;
-  readonly #config: IbmProviderConfig;
-  readonly #shared: SharedValues;
+export type Lookups = ReturnType<typeof lookupsOf>;
 
-  constructor({ ibm, clock, config }: Pick<Site, "ibm" | "clock" | "config">) {
-    this.#ibm = ibm;
-    this.#config = config;
-    this.#shared = new SharedValues(clock);
-  }
+/** What names of the file stand for in the region. */
+export function lookupsOf({ ibm, clock, config }: Pick<Site, "ibm" | "clock" | "config">) {
+  const shared = new SharedValues(clock);
+
+  const allOf = <T>(key: string, signal: AbortSignal): Promise<readonly T[]> => {
+    const load = (until: AbortSignal) => ibm.list<T>(key, until);
+    return shared.get(`list of ${key}`, { load, ...SLOW }, signal);
+  };
 
   /** The VPC, and the subnet of each zone in which machines of a pool may be. Rejects when a subnet is elsewhere than the file says. */
-  async network({ zone, subnets }: IbmPoolOwn, signal: AbortSignal) {
-    const { vpc: name } = this.#config.own;
-    const [vpcs, all] = await Promise.all([
-      this.#all<Named>("vpcs", signal),
-      this.#all<Subnet>("subnets", signal),
-    ]);
+  async function network({ zone, subnets }: IbmPoolOwn, signal: AbortSignal) {
+    const { vpc: name } = config.own;
+    const [vpcs, all] = await Promise.all([allOf<Named>("vpcs", signal), allOf<Subnet>("subnets", signal)]);
     const { id: vpc } = find(vpcs, name, "there is no VPC");
     const own = all.filter((one) => one.vpc.id === vpc);
     const found = subnets.map((subnet) => find(own, subnet, `VPC ${name} has no subnet`));
@@ -68,83 +64,81 @@ export class Lookups {
     return { vpc, byZone: new Map(found.map((subnet) => [subnet.zone.name, subnet.id])) };
   }
 
-  /** Where a node's machine is made. */
-  async place({ pool, az }: Pick<CreateOrder, "pool" | "az">, signal: AbortSignal) {
-    const { vpc, byZone } = await this.network(pool.own as IbmPoolOwn, signal);
-    const zone = az ?? [...byZone.keys()].sort()[0]!;
-    const subnet = byZone.get(zone);
-    if (subnet !== undefined) return { vpc, zone, subnet };
-    throw new DriverError("unsupported", `pool ${pool.name} has no subnet in zone ${zone}`);
-  }
+  return {
+    network,
 
-  /** SSH keys by their names. */
-  async keys(names: readonly string[], signal: AbortSignal): Promise<readonly { readonly id: string }[]> {
-    const all = names.length === 0 ? [] : await this.#all<Named>("keys", signal);
-    return names.map((name) => ({ id: find(all, name, "there is no SSH key", "configuration").id }));
-  }
+    /** Where a node's machine is made. */
+    async place({ pool, az }: Pick<CreateOrder, "pool" | "az">, signal: AbortSignal) {
+      const { vpc, byZone } = await network(pool.own as IbmPoolOwn, signal);
+      const zone = az ?? [...byZone.keys()].sort()[0]!;
+      const subnet = byZone.get(zone);
+      if (subnet !== undefined) return { vpc, zone, subnet };
+      throw new DriverError("unsupported", `pool ${pool.name} has no subnet in zone ${zone}`);
+    },
 
-  /** A resource group, which is made if it is not there. */
-  group(name: string, signal: AbortSignal): Promise<{ readonly id: string }> {
-    type Groups = { readonly resources: readonly Named[] };
-    const path = "/v2/resource_groups";
-    const of = "groups";
-    const load = async (until: AbortSignal) => {
-      const read = async () => {
-        const page = await this.#ibm.call<Groups>("GET", path, until, { of, query: { name } });
-        return page.resources.find((one) => one.name === name);
+    /** SSH keys by their names. */
+    async keys(names: readonly string[], signal: AbortSignal): Promise<readonly { readonly id: string }[]> {
+      const all = names.length === 0 ? [] : await allOf<Named>("keys", signal);
+      return names.map((name) => ({ id: find(all, name, "there is no SSH key", "configuration").id }));
+    },
+
+    /** A resource group, which is made if it is not there. */
+    group(name: string, signal: AbortSignal): Promise<{ readonly id: string }> {
+      type Groups = { readonly resources: readonly Named[] };
+      const path = "/v2/resource_groups";
+      const of = "groups";
+      const load = async (until: AbortSignal) => {
+        const read = async () => {
+          const page = await ibm.call<Groups>("GET", path, until, { of, query: { name } });
+          return page.resources.find((one) => one.name === name);
+        };
+        const make = () => ibm.call<Named>("POST", path, until, { of, body: { name } });
+        // Another launcher makes it at the same time, or the answer of an earlier try was lost.
+        const unlessMade = async (error: unknown) => {
+          const found = wasRefused(error, 409, IN_USE) ? await read() : undefined;
+          if (found === undefined) throw error;
+          return found;
+        };
+        const { id } = (await read()) ?? (await make().catch(unlessMade));
+        return { id };
       };
-      const make = () => this.#ibm.call<Named>("POST", path, until, { of, body: { name } });
-      // Another launcher makes it at the same time, or the answer of an earlier try was lost.
-      const unlessMade = async (error: unknown) => {
-        const found = wasRefused(error, 409, IN_USE) ? await read() : undefined;
-        if (found === undefined) throw error;
-        return found;
+      return shared.get(`resource group ${name}`, { load, ...SLOW }, signal);
+    },
+
+    /** Cores, and memory in MiB, of a profile. */
+    sizeOf({ profile }: Pick<IbmLabelOwn, "profile">, signal: AbortSignal) {
+      const of = (amount: Amount | undefined) => amount?.value ?? amount?.default ?? Number.NaN;
+      const load = async (until: AbortSignal) => {
+        type Profile = { readonly vcpu_count?: Amount; readonly memory?: Amount };
+        const path = `/instance/profiles/${encodeURIComponent(profile)}`;
+        const found = await ibm.read<Profile>("instance_profile", path, until);
+        if (found === undefined)
+          throw new DriverError("configuration", `there is no profile ${profile}; correct profile`);
+        const size = { cores: of(found.vcpu_count), ram: of(found.memory) * 1_024 };
+        if (size.cores > 0 && size.ram > 0) return size;
+        throw new DriverError("transient", `profile ${profile} came without its size`);
       };
-      const { id } = (await read()) ?? (await make().catch(unlessMade));
-      return { id };
-    };
-    return this.#shared.get(`resource group ${name}`, { load, ...SLOW }, signal);
-  }
+      return shared.get(`profile ${profile}`, { load, ...LASTING }, signal);
+    },
 
-  /** Cores, and memory in MiB, of a profile. */
-  sizeOf({ profile }: Pick<IbmLabelOwn, "profile">, signal: AbortSignal) {
-    const of = (amount: Amount | undefined) => amount?.value ?? amount?.default ?? Number.NaN;
-    const load = async (until: AbortSignal) => {
-      type Profile = { readonly vcpu_count?: Amount; readonly memory?: Amount };
-      const path = `/instance/profiles/${encodeURIComponent(profile)}`;
-      const found = await this.#ibm.read<Profile>("instance_profile", path, until);
-      if (found === undefined)
-        throw new DriverError("configuration", `there is no profile ${profile}; correct profile`);
-      const size = { cores: of(found.vcpu_count), ram: of(found.memory) * 1_024 };
-      if (size.cores > 0 && size.ram > 0) return size;
-      throw new DriverError("transient", `profile ${profile} came without its size`);
-    };
-    return this.#shared.get(`profile ${profile}`, { load, ...LASTING }, signal);
-  }
+    /** How a call names the image of a label: of several that fit the newest. */
+    async image(source: ImageSource, signal: AbortSignal) {
+      if ("id" in source || "href" in source) return source;
+      const what = `image ${JSON.stringify(source)}`;
+      const load = async (until: AbortSignal) => {
+        const all = await ibm.list<Image>("images", until, "name" in source ? { name: source.name } : {});
+        const fits = (one: Image) =>
+          "name" in source ? one.name === source.name : isLike(one, source.filter);
+        const made = ({ created_at = "" }: Image) => Date.parse(created_at) || 0;
+        const [newest] = all.filter(fits).sort((a, b) => made(b) - made(a));
+        if (newest !== undefined) return { id: newest.id };
+        throw new DriverError("configuration", `there is no ${what}; correct the cloud-image`);
+      };
+      return shared.get(what, { load, ...SOON }, signal);
+    },
 
-  /** How a call names the image of a label: of several that fit the newest. */
-  async image(source: ImageSource, signal: AbortSignal) {
-    if ("id" in source || "href" in source) return source;
-    const what = `image ${JSON.stringify(source)}`;
-    const load = async (until: AbortSignal) => {
-      const all = await this.#ibm.list<Image>("images", until, "name" in source ? { name: source.name } : {});
-      const fits = (one: Image) => ("name" in source ? one.name === source.name : isLike(one, source.filter));
-      const made = ({ created_at = "" }: Image) => Date.parse(created_at) || 0;
-      const [newest] = all.filter(fits).sort((a, b) => made(b) - made(a));
-      if (newest !== undefined) return { id: newest.id };
-      throw new DriverError("configuration", `there is no ${what}; correct the cloud-image`);
-    };
-    return this.#shared.get(what, { load, ...SOON }, signal);
-  }
-
-  close(): void {
-    this.#shared.close();
-  }
-
-  #all<T>(key: string, signal: AbortSignal): Promise<readonly T[]> {
-    const load = (until: AbortSignal) => this.#ibm.list<T>(key, until);
-    return this.#shared.get(`list of ${key}`, { load, ...SLOW }, signal);
-  }
+    close: () => shared.close(),
+  };
 }
 
 function find<T extends Named>(

@@ -90,6 +90,12 @@ export interface SaidFault {
   readonly by?: string;
 }
 
+/** An error in XML, as object storage has it; undefined: it is none. */
+export function xmlFault(text: string): Pick<SaidFault, "codes" | "text"> | undefined {
+  const [, code, message = ""] = /<Code>([^<]*)<\/Code>(?:[\s\S]*<Message>([^<]*)<)?/.exec(text) ?? [];
+  return code === undefined ? undefined : { codes: [code], text: `${message} (${code})` };
+}
+
 /** A cloud answered with an error status. The message has the request id, by which operators find the request in the service's log. */
 export class ApiError extends NodeyardError implements Fault {
   readonly codes: readonly string[];

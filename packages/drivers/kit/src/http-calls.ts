@@ -152,14 +152,14 @@ export function answeredJson<T extends object>(answer: HttpAnswer, request: Unse
   throw new OddAnswer(`${what} is no JSON of the API`);
 }
 
-/** The error for an error answer. A page of HTML without a request id does not come from the cloud. */
+/** The error for an error answer. A page of HTML without a code and a request id does not come from the cloud. */
 function refusal(
   { service }: Pick<HttpCall<never>, "service">,
   request: Unsent,
   answer: HttpAnswer,
   said: SaidFault,
 ): ApiError {
-  const page = said.requestId == null ? pageText(request, answer) : "";
+  const page = said.requestId == null && !said.codes?.length ? pageText(request, answer) : "";
   return new ApiError(callText(request, service), answer, { ...said, by: page });
 }
 

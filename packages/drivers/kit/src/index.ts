@@ -14,6 +14,7 @@ export {
   tail,
   trim,
 } from "@nodeyard/runtime";
+export * from "./bucket.ts";
 export * from "./calls.ts";
 export * from "./check.ts";
 export * from "./cloud-driver.ts";

@@ -1,6 +1,7 @@
+import querystring from "node:querystring";
 import type { CloudPart } from "./cloud-provider.ts";
 import type { UploadOrder } from "./offers.ts";
-import type { ImageTag } from "./tags.ts";
+import { type ImageTag, imageMetadata, imageTagOf } from "./tags.ts";
 import { inParallel, type OpenFile, pieces, streamed } from "./transfer.ts";
 
 /** Bytes of a part, and parts of an object: S3 takes 10,000, each of at least 5 MiB. */
@@ -51,14 +52,23 @@ export function partedFiles<Mark>(
     await store.delete(key, undefined, signal);
   }
 
-  /** Yields how many parts have arrived without a gap: a record with such a count says that the upload can go on. */
-  async function* put(key: string, order: UploadOrder, signal: AbortSignal): AsyncGenerator<number> {
+  /**
+   * Yields how many parts have arrived without a gap: a record with such a count says that the upload can go on. `made`: other bytes, which are
+   * made of the file's at each attempt, and may differ then, so that none of an earlier one are kept.
+   */
+  async function* put(
+    key: string,
+    order: UploadOrder,
+    signal: AbortSignal,
+    made?: AsyncIterable<Uint8Array>,
+  ): AsyncGenerator<number> {
+    if (made !== undefined) await remove(key, signal);
     const [begun] = await uploadsOf(key, signal);
     const upload = begun ?? (await store.begin(key, order, signal));
     const marks = new Map(begun === undefined ? [] : await store.parts(key, upload, signal));
     // Larger only where the most parts of the least size do not hold the file, because several are in memory.
     const length = Math.max(LEAST_PART, Math.ceil(order.size / MOST_PARTS));
-    const all = pieces(streamed(openFile, order), length);
+    const all = pieces(made ?? streamed(openFile, order), length);
     yield* inParallel(all, PARALLEL, async ({ index, bytes }) => {
       const number = index + 1;
       if (!marks.has(number)) marks.set(number, await store.put(key, upload, number, bytes, signal));
@@ -79,5 +89,34 @@ export function partedFiles<Mark>(
     },
     delete: remove,
   };
-  return { put, delete: remove, part };
+  return {
+    /** Whether the whole file is there. */
+    has: async (key: string, signal: AbortSignal) => (await store.whole(key, signal)).includes(key),
+    ...{ put, delete: remove, part },
+  };
+}
+
+/** Start of the keys of all uploads in a bucket, which may have files of others. */
+const ROOT = "nodeyard";
+
+/**
+ * Key of an upload's file in a bucket. The key contains the tag, so that a listing shows the owner without a call per object. Parts are
+ * encoded, so a slash in a name does not split them.
+ */
+export function uploadKey({ image, buildId, uploadId, ...owner }: ImageTag): string {
+  return uploadKeys(owner) + [image, buildId, uploadId].map(encodeURIComponent).join("/");
+}
+
+/** The prefix of all keys of one provider. */
+export function uploadKeys({ installation, provider }: Pick<ImageTag, "installation" | "provider">): string {
+  return `${[ROOT, installation, provider].map(encodeURIComponent).join("/")}/`;
+}
+
+/** The tag in a key; null for any other key. */
+export function tagInKey(key: string): ImageTag | null {
+  const [, installation = "", provider = "", image = "", buildId = "", uploadId = ""] = key
+    .split("/")
+    .map(querystring.unescape);
+  const tag = { installation, provider, image, buildId, uploadId };
+  return uploadKey(tag) === key ? imageTagOf(imageMetadata(tag)) : null;
 }

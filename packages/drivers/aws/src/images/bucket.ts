@@ -1,14 +1,13 @@
-import querystring from "node:querystring";
 import {
   allPages,
-  type ImageTag,
   imageMetadata,
-  imageTagOf,
   isOfUpload,
   type PartedStore,
   partedFiles,
   present,
+  tagInKey,
   type UploadOrder,
+  uploadKeys,
   wasRefused,
 } from "@nodeyard/driver";
 import { metadataOf } from "../tags.ts";
@@ -28,7 +27,7 @@ export function filesOf({ aws, openFile, owner, settings: { bucket: Bucket } }: 
       const objects = await aws.list("s3.listObjectsV2", "Contents", { Bucket, Prefix }, signal);
       // Objects exist only during their import, so few need a call for their tags.
       const keys = objects.map(async ({ Key = "" }) => {
-        const tag = tagOfKey(Key);
+        const tag = tagInKey(Key);
         const found = tag && (await aws.maybe("s3.getObjectTagging", { Bucket, Key }, signal));
         // An object that someone else put under such a key must not be deleted.
         return tag !== null && isOfUpload(metadataOf(found?.TagSet), tag) ? Key : [];
@@ -77,7 +76,7 @@ export function filesOf({ aws, openFile, owner, settings: { bucket: Bucket } }: 
       else await aws.call("s3.deleteObject", { Bucket, Key }, signal);
     },
   };
-  const files = partedFiles(store, openFile, { prefix: keysOf(owner), tagOf: tagOfKey });
+  const files = partedFiles(store, openFile, { prefix: uploadKeys(owner), tagOf: tagInKey });
   return {
     ...{ ...files, bucket: Bucket },
     /** Whether the complete file of an upload is there. The size is enough: S3 checked the parts' checksums. */
@@ -86,31 +85,6 @@ export function filesOf({ aws, openFile, owner, settings: { bucket: Bucket } }: 
       return found?.ContentLength === size;
     },
   };
-}
-
-/** Start of all keys in the bucket, which may have files of others. */
-const ROOT = "nodeyard";
-
-/**
- * Key of an upload's file in the bucket. The key contains the tag, so that a listing shows the owner without a call per object.
- * Parts are encoded, so a slash in a name does not split them.
- */
-export function keyOf({ image, buildId, uploadId, ...owner }: ImageTag): string {
-  return keysOf(owner) + [image, buildId, uploadId].map(encodeURIComponent).join("/");
-}
-
-/** The prefix of all keys of one provider. */
-function keysOf({ installation, provider }: Pick<ImageTag, "installation" | "provider">): string {
-  return `${[ROOT, installation, provider].map(encodeURIComponent).join("/")}/`;
-}
-
-/** The tag in a key; null for any other key. */
-function tagOfKey(key: string): ImageTag | null {
-  const [, installation = "", provider = "", image = "", buildId = "", uploadId = ""] = key
-    .split("/")
-    .map(querystring.unescape);
-  const tag = { installation, provider, image, buildId, uploadId };
-  return keyOf(tag) === key ? imageTagOf(imageMetadata(tag)) : null;
 }
 
 /** S3 allows ten tags per object and restricts their characters (S3 User Guide, "Categorizing your storage using tags"). */

@@ -1,6 +1,15 @@
-import { CALL_MS, DriverError, polled, type Step, sameImage, sleep, wasRefused } from "@nodeyard/driver";
+import {
+  CALL_MS,
+  DriverError,
+  polled,
+  type Step,
+  sameImage,
+  sleep,
+  uploadKey,
+  wasRefused,
+} from "@nodeyard/driver";
 import { tagListOf, tagSpecifications } from "../tags.ts";
-import { type filesOf, keyOf } from "./bucket.ts";
+import type { filesOf } from "./bucket.ts";
 import { importTasks } from "./items.ts";
 import { UPLOAD_MS, type Upload, uploadMetadata, uploadToken } from "./upload.ts";
 
@@ -28,7 +37,7 @@ export async function* importFile(
       "configuration",
       "uploads need object-storage with a bucket-name; add it to the provider",
     );
-  const key = keyOf(order.tag);
+  const key = uploadKey(order.tag);
   const own = (await importTasks(aws, kind, signal)).filter(
     ({ tag }) => tag !== null && sameImage(tag, order.tag),
   );

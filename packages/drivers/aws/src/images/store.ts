@@ -1,5 +1,5 @@
-import { CALL_MS, type ImageStore, imageSteps, sameImage, unlessRefused } from "@nodeyard/driver";
-import { filesOf, keyOf } from "./bucket.ts";
+import { CALL_MS, type ImageStore, imageSteps, sameImage, unlessRefused, uploadKey } from "@nodeyard/driver";
+import { filesOf } from "./bucket.ts";
 import { startSnapshot, writeSnapshot } from "./ebs-direct.ts";
 import { importFile } from "./import.ts";
 import {
@@ -51,7 +51,7 @@ export function awsImages(parts: ImageParts) {
         const isUsable = state === "completed" || (isDirect && state === "pending");
         return isUsable ? "open" : `is ${state}`;
       },
-      create: async ({ tag }, signal) => (isDirect ? startSnapshot(upload, signal) : keyOf(tag)),
+      create: async ({ tag }, signal) => (isDirect ? startSnapshot(upload, signal) : uploadKey(tag)),
       async *send(id, _, from, signal) {
         let made = id;
         if (isDirect) yield* writeSnapshot(upload, id, from, signal);
@@ -63,7 +63,7 @@ export function awsImages(parts: ImageParts) {
         yield made;
       },
       // Also the file of an attempt that a crash ended after its import.
-      ...(files && !isDirect && { clean: (tag, signal) => files.delete(keyOf(tag), signal) }),
+      ...(files && !isDirect && { clean: (tag, signal) => files.delete(uploadKey(tag), signal) }),
       // Two AMIs of one snapshot can exist when the answer to a registration was lost.
       delete: (id, signal) => unlessRefused(remove(id, signal), "InvalidSnapshot.InUse"),
     });
@@ -90,7 +90,7 @@ export function awsImages(parts: ImageParts) {
         if (task.state === "active" && sameImage(task.tag!, tag))
           await aws.call("ec2.cancelImportTask", { ImportTaskId: task.id }, signal);
       // By its key, also where S3 takes no tags of such names.
-      await files?.delete(keyOf(tag), signal);
+      await files?.delete(uploadKey(tag), signal);
       for (const { id, imageTag } of await listUploads(parts, signal)) {
         if (!imageTag || !sameImage(imageTag, tag)) continue;
         yield { step: "delete", deadlineMs: CALL_MS };

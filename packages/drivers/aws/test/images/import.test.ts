@@ -1,9 +1,8 @@
 import { EC2, type Tag } from "@aws-sdk/client-ec2";
 import { S3 } from "@aws-sdk/client-s3";
-import { imageMetadata } from "@nodeyard/driver";
+import { imageMetadata, uploadKey } from "@nodeyard/driver";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { requireAws } from "../../../../../testing/aws/index.ts";
-import { keyOf } from "../../src/images/bucket.ts";
 import { tagListOf } from "../../src/tags.ts";
 import { INSTALLATION } from "../rig.ts";
 import { BLOCK, ImageRig, listed, orderOf, PROVIDER, remove, tagOf, upload } from "./rig.ts";
@@ -107,7 +106,7 @@ describe.skipIf(requireAws())("uploads by S3 and an import", () => {
     const provider = await rig.openWith({});
     const tag = tagOf("0000000014");
     const id = await upload(provider, orderOf(file, size, tag));
-    await s3().putObject({ Bucket: rig.site.bucket, Key: keyOf(tag), Body: "left" });
+    await s3().putObject({ Bucket: rig.site.bucket, Key: uploadKey(tag), Body: "left" });
     expect(await upload(provider, orderOf(file, size, tag))).toBe(id);
     expect(await keys()).toEqual([]);
   });
@@ -228,19 +227,19 @@ describe.skipIf(requireAws())("uploads by S3 and an import", () => {
     await upload(await rig.openWith({}), order);
     const counts = await rig.server.counts();
     expect(counts).toMatchObject({ "s3.UploadPart": parts, "s3.CreateMultipartUpload": 1 });
-    expect(await keys()).not.toContain(keyOf(order.tag));
+    expect(await keys()).not.toContain(uploadKey(order.tag));
   });
 
   test("24: an object is ours by its tags, not by its key alone", async () => {
     const provider = await rig.openWith({});
     const tag = tagOf("0000000010");
-    await s3().putObject({ Bucket: rig.site.bucket, Key: keyOf(tag), Body: "x" });
+    await s3().putObject({ Bucket: rig.site.bucket, Key: uploadKey(tag), Body: "x" });
     expect(await listed(provider)).not.toContainEqual(expect.objectContaining({ upload: tag.uploadId }));
     const Tagging = new URLSearchParams(imageMetadata(tag)).toString();
-    await s3().putObject({ Bucket: rig.site.bucket, Key: keyOf(tag), Body: "x", Tagging });
-    const ours = (await provider.list(new AbortController().signal)).find(({ id }) => id === keyOf(tag));
+    await s3().putObject({ Bucket: rig.site.bucket, Key: uploadKey(tag), Body: "x", Tagging });
+    const ours = (await provider.list(new AbortController().signal)).find(({ id }) => id === uploadKey(tag));
     await provider.removeResource(ours!, new AbortController().signal);
-    expect(await keys()).not.toContain(keyOf(tag));
+    expect(await keys()).not.toContain(uploadKey(tag));
   });
 
   test("uploads of another installation stay, and are not listed as ours", async () => {

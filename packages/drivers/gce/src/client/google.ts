@@ -1,16 +1,15 @@
 import {
-  ApiError,
   allPages,
   answeredJson,
   type BearerToken,
   bearerRequest,
+  bucketAt,
   callText,
   DriverError,
   defined,
   type FailedTry,
   type HttpAnswer,
   OddAnswer,
-  pageText,
   type Random,
   type RequestParts,
   Session,
@@ -73,7 +72,7 @@ export class Google extends Session<BearerToken> {
   constructor(options: GoogleOptions) {
     const { clock, random, logIn: signIn } = options;
     super({
-      ...{ ...options, by: "Google Cloud", signIn, endOf: ({ end }) => end },
+      ...{ ...options, by: "Google Cloud", signIn, fault: faultOf, endOf: ({ end }) => end },
       again: (limiter) => {
         const again = safely(clock, random, limiter, () => true);
         return (failed) => again(untilMinute(failed, clock.now(), random));
@@ -86,43 +85,21 @@ export class Google extends Session<BearerToken> {
     return this.#options.project;
   }
 
-  /** Calls Compute Engine, by a path beneath the project. */
-  compute<T>(call: GoogleCall, signal: AbortSignal): Promise<T> {
-    const path = `/compute/v1/projects/${this.project}${call.path}`;
-    return this.send<T>("https://compute.googleapis.com", { ...call, path }, signal);
-  }
-
-  /** Calls Cloud Storage. Undefined: the answer has no body. */
-  storage<T>(call: GoogleCall, signal: AbortSignal): Promise<T> {
-    return this.send<T>("https://storage.googleapis.com", call, signal);
-  }
-
-  /** The body of an answer below 400, which says by its `kind` that it is Google's. */
-  async send<T>(host: string, call: GoogleCall, signal: AbortSignal): Promise<T> {
-    return (await this.raw(`${this.address(host)}${call.path}`, call, signal)).answer as T;
-  }
-
-  /** The same for a whole address, with the answer's headers. */
-  raw(url: string, { method, path, tryMs, ...parts }: GoogleCall, signal: AbortSignal) {
-    const operation = operationOf(method, path);
+  /** Calls Compute Engine, by a path beneath the project. An answer says by its `kind` that it is Google's. */
+  compute<T>({ method, path, tryMs, ...parts }: GoogleCall, signal: AbortSignal): Promise<T> {
+    const url = `${this.#at("compute")}/compute/v1/projects/${this.project}${path}`;
     const request = ({ text }: BearerToken) => bearerRequest(method, url, text, parts);
-    return this.calls.call({ ...{ operation, signal, request }, ...defined({ tryMs }) }, read);
+    const call = { operation: operationOf(method, path), signal, request, ...defined({ tryMs }) };
+    return this.calls.call(call, read<T>);
   }
 
-  address(host: string): string {
-    return (this.#options.endpoint ?? host).replace(/\/$/, "");
+  /** A bucket of Cloud Storage, by its XML API. */
+  bucket(name: string) {
+    return bucketAt(this.calls, `${this.#at("storage")}/${name}`);
   }
 
-  /** All pages of a list, each by the token of the one before. */
-  pages<P extends Pick<Page, "nextPageToken">>(
-    what: string,
-    read: (next: { readonly pageToken?: string }) => Promise<P>,
-  ): Promise<readonly P[]> {
-    return allPages(
-      `list of ${what}`,
-      (pageToken) => read(pageToken === undefined ? {} : { pageToken }),
-      ({ nextPageToken }) => nextPageToken,
-    );
+  #at(service: "compute" | "storage"): string {
+    return (this.#options.endpoint ?? `https://${service}.googleapis.com`).replace(/\/$/, "");
   }
 
   /**
@@ -131,8 +108,13 @@ export class Google extends Session<BearerToken> {
    */
   async list<T>(path: string, signal: AbortSignal, { key = "", filter = "" } = {}): Promise<readonly T[]> {
     const asked = { maxResults: PAGE, ...(filter && { filter }) };
-    const pages = await this.pages(path, (next) =>
-      this.compute<Page>({ method: "GET", path, query: { ...asked, ...next } }, signal),
+    const pages = await allPages(
+      `list of ${path}`,
+      (pageToken) => {
+        const query = { ...asked, ...defined({ pageToken }) };
+        return this.compute<Page>({ method: "GET", path, query }, signal);
+      },
+      ({ nextPageToken }) => nextPageToken,
     );
     return pages.flatMap(({ items = [], unreachables = [] }) => {
       if (Array.isArray(items)) return items;
@@ -174,26 +156,16 @@ function untilMinute(failed: FailedTry, now: number, random: Random): FailedTry 
   return { ...failed, answer: { ...answer, status: 429, headers } };
 }
 
-/** The body of an answer, with what uploads read of its head. */
-function read(answer: HttpAnswer, request: Unsent) {
-  const { status, headers, text } = answer;
-  if (status >= 400)
-    throw new ApiError(callText(request), answer, { ...faultOf(answer), by: pageText(request, answer) });
-  // An upload begins with an address in place of a body, and goes on with 308.
-  const isUpload = new URL(request.url).pathname.startsWith("/upload/");
-  const isBegun = status === 200 && headers.location !== undefined;
-  if (status === 204 || (isUpload && text === "" && (status === 308 || isBegun)))
-    return { answer: undefined as unknown, headers, status };
+function read<T>(answer: HttpAnswer, request: Unsent): T {
   const body = answeredJson<{ readonly kind?: unknown }>(answer, request);
   // A page of something in between, or a list of nothing, would look like an empty cloud.
-  if (status < 300 && /^(compute|storage)#/.test(String(body.kind)))
-    return { answer: body as unknown, headers, status };
-  throw new OddAnswer(`${callText(request)}: the answer ${status} is not Google's`);
+  if (String(body.kind).startsWith("compute#")) return body as T;
+  throw new OddAnswer(`${callText(request)}: the answer ${answer.status} is not Google's`);
 }
 
-/** Without ids: `compute.POST.zones.instances`, `storage.GET.o`. */
+/** Without ids: `compute.POST.zones.instances`. */
 function operationOf(method: string, path: string): string {
-  const [, service, , , , scope = "", ...rest] = path.replace(/^\/upload/, "").split("/");
-  const type = service === "compute" ? rest[/^(zones|regions)$/.test(scope) ? 1 : 0] : undefined;
-  return [service, method, scope, type].filter(Boolean).join(".");
+  const [, scope = "", ...rest] = path.split("/");
+  const type = rest[/^(zones|regions)$/.test(scope) ? 1 : 0];
+  return ["compute", method, scope, type].filter(Boolean).join(".");
 }

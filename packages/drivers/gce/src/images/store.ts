@@ -8,15 +8,18 @@ import {
   imageSteps,
   imageTagOf,
   type OpenFile,
+  partedFiles,
   streamed,
+  tagInKey,
   type UploadOrder,
+  uploadKey,
+  uploadKeys,
 } from "@nodeyard/driver";
 import type { Google, Operation } from "../client/google.ts";
 import type { GceProviderOwn } from "../config.ts";
 import { operationError } from "../errors.ts";
 import { labelsOf, marksIn } from "../tags.ts";
 import { diskArchive } from "./archive.ts";
-import { bucketOf } from "./bucket.ts";
 
 /** An image, as far as the driver reads it. */
 interface Image {
@@ -30,10 +33,15 @@ interface StoreParts {
   readonly clock: Clock;
   readonly openFile: OpenFile;
   readonly own: GceProviderOwn;
+  /** Whose uploads they are. */
+  readonly owner: Pick<ImageTag, "installation" | "provider">;
 }
 
+/** How the keys of files end. */
+const ARCHIVE = ".tar.gz";
+
 /** Images of the project, by way of the bucket, and what of them is left over. Undefined: the provider has no bucket. */
-export function imagesOf({ google, clock, openFile, own }: StoreParts): {
+export function imagesOf({ google, clock, openFile, own, owner }: StoreParts): {
   readonly store?: ImageStore;
   readonly parts: Readonly<Record<string, CloudPart>>;
 } {
@@ -56,7 +64,10 @@ export function imagesOf({ google, clock, openFile, own }: StoreParts): {
     },
   };
   if (own.bucket === null) return { parts: { image } };
-  const bucket = bucketOf(google, own.bucket);
+  const bucket = google.bucket(own.bucket);
+  const keyOf = (tag: ImageTag) => `${uploadKey(tag)}${ARCHIVE}`;
+  const tagOf = (key: string) => (key.endsWith(ARCHIVE) ? tagInKey(key.slice(0, -ARCHIVE.length)) : null);
+  const files = partedFiles(bucket.store, openFile, { prefix: uploadKeys(owner), tagOf });
   const store = imageSteps<Image>({
     ...{ clock, idOf, read, formats: ["raw"], uploadMs: own.imageUploadTimeoutMs },
     metadataOf: ({ description }) => marksIn(description),
@@ -64,20 +75,21 @@ export function imagesOf({ google, clock, openFile, own }: StoreParts): {
     stateOf: ({ status = "" }) =>
       status === "READY" ? "ready" : status === "PENDING" ? "busy" : `is ${status}`,
     create: async ({ tag }) => idOf({ name: nameOf(tag) }),
-    async send(_, order, __, signal) {
-      const { tag } = order;
-      if (!(await bucket.has(tag, signal)))
-        await bucket.put(tag, diskArchive(streamed(openFile, order), order.size), signal);
-      const body = insertBody(order, bucket.sourceOf(tag), own.families.get(tag.image) ?? null);
+    async *send(_, order, __, signal) {
+      const { tag, size } = order;
+      const key = keyOf(tag);
+      if (!(await files.has(key, signal)))
+        yield* files.put(key, order, signal, diskArchive(streamed(openFile, order), size));
+      const body = insertBody(order, bucket.urlOf(key), own.families.get(tag.image) ?? null);
       const call = { method: "POST", path: "/global/images", body } as const;
       const { error } = await google.ended(await google.compute<Operation>(call, signal), signal);
       const [fault] = error?.errors ?? [];
       if (fault !== undefined) throw operationError(fault, `image ${body.name}`);
     },
     delete: image.delete,
-    clean: async (tag, signal) => void (await bucket.delete(tag, signal)),
+    clean: (tag, signal) => files.delete(keyOf(tag), signal),
   });
-  return { store, parts: { image, object: bucket.part } };
+  return { store, parts: { image, object: files.part } };
 }
 
 /** Name of an upload's image: the same at each attempt, so that there are never two. */

@@ -58,12 +58,14 @@ export const uploadedImageTable = {
   pause: flag("No uploads to this provider.", { default: false }),
 };
 
+/** Time limit of an upload. */
+export const uploadLimit = (description: string) =>
+  seconds(description, { default: 3600, like: ABOVE_0 }).as("imageUploadTimeoutMs");
+
 /** Keys of a provider that accepts uploads. */
 export const uploadKeys = {
   ...unread(uploadTable),
-  "image-upload-timeout": seconds("For one upload.", { default: 3600, like: ABOVE_0 }).as(
-    "imageUploadTimeoutMs",
-  ),
+  "image-upload-timeout": uploadLimit("For one upload."),
 };
 
 /** The keys of a driver for the lists of images. */

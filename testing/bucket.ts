@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Answer } from "../../double-server.ts";
-import { Refusal, xml } from "./answers.ts";
+import type { Answer } from "./double-server.ts";
 
 /** Parts of an upload, except the last, have at least this many bytes. */
 const LEAST = 5 << 20;
@@ -10,8 +9,26 @@ interface Upload {
   readonly parts: Map<number, Uint8Array>;
 }
 
-/** IBM's object storage as far as uploads need it: one bucket in the dialect of S3. */
-export class Objects {
+/** The request is refused. */
+export class BucketRefusal extends Error {
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+
+  answer(): Answer {
+    const later = this.status === 429 ? { "retry-after": "1" } : {};
+    const text = `<?xml version="1.0"?><Error><Code>${this.code}</Code><Message>${this.message}</Message></Error>`;
+    return { status: this.status, headers: { "content-type": "application/xml", ...later }, text };
+  }
+}
+
+/** Object storage as far as uploads need it: one bucket in the XML of S3, as IBM and Google have it. */
+export class Bucket {
   readonly bucket = "ci-images";
   readonly objects = new Map<string, Uint8Array>();
   readonly uploads = new Map<string, Upload>();
@@ -23,7 +40,7 @@ export class Objects {
     const [bucket, ...rest] = path.slice(1).split("/").map(decodeURIComponent);
     const key = rest.join("/");
     if (bucket !== this.bucket)
-      throw new Refusal(404, "NoSuchBucket", "The specified bucket does not exist.");
+      throw new BucketRefusal(404, "NoSuchBucket", "The specified bucket does not exist.");
     const id = query.get("uploadId");
     const has = (word: string) => query.has(word);
     if (key === "" && method === "GET") {
@@ -48,7 +65,7 @@ export class Objects {
       this.objects.delete(key);
       return { status: 204, headers: {}, text: "" };
     }
-    if (found === undefined) throw new Refusal(404, "NoSuchKey", "The specified key does not exist.");
+    if (found === undefined) throw new BucketRefusal(404, "NoSuchKey", "The specified key does not exist.");
     return {
       status: 200,
       headers: { etag: markOf(found), "content-length": String(found.byteLength) },
@@ -59,7 +76,7 @@ export class Objects {
   #part(method: string, id: string, query: URLSearchParams, body: Uint8Array, most: number): Answer {
     const upload = this.uploads.get(id);
     if (upload === undefined)
-      throw new Refusal(404, "NoSuchUpload", "The specified multipart upload does not exist.");
+      throw new BucketRefusal(404, "NoSuchUpload", "The specified multipart upload does not exist.");
     const { key, parts } = upload;
     if (method === "DELETE") {
       this.uploads.delete(id);
@@ -90,9 +107,9 @@ export class Objects {
     const whole = named.map(([, number, mark], at) => {
       const bytes = parts.get(Number(number));
       if (bytes === undefined || markOf(bytes) !== mark?.replaceAll("&quot;", '"'))
-        throw new Refusal(400, "InvalidPart", `part ${number} is not there`);
+        throw new BucketRefusal(400, "InvalidPart", `part ${number} is not there`);
       if (at < named.length - 1 && bytes.byteLength < LEAST)
-        throw new Refusal(400, "EntityTooSmall", `part ${number} is too small`);
+        throw new BucketRefusal(400, "EntityTooSmall", `part ${number} is too small`);
       return bytes;
     });
     this.uploads.delete(id);
@@ -132,4 +149,12 @@ function markOf(bytes: Uint8Array): string {
 
 function quoted(mark: string): string {
   return mark.replaceAll('"', "&quot;");
+}
+
+function xml(text: string): Answer {
+  return {
+    status: 200,
+    headers: { "content-type": "application/xml" },
+    text: `<?xml version="1.0" encoding="UTF-8"?>${text}`,
+  };
 }
