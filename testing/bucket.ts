@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Answer } from "./double-server.ts";
 
+const NAMESPACE = ' xmlns="http://s3.amazonaws.com/doc/2006-03-01/"';
 /** Parts of an upload, except the last, have at least this many bytes. */
 const LEAST = 5 << 20;
 
@@ -44,7 +45,7 @@ export class Bucket {
     const id = query.get("uploadId");
     const has = (word: string) => query.has(word);
     if (key === "" && method === "GET") {
-      if (has("location")) return xml("<LocationConstraint>us-south-smart</LocationConstraint>");
+      if (has("location")) return xml(`<LocationConstraint${NAMESPACE}>us-south-smart</LocationConstraint>`);
       const prefix = query.get("prefix") ?? "";
       return has("uploads") ? this.#uploads(prefix) : this.#list(prefix, query, most);
     }
@@ -52,7 +53,7 @@ export class Bucket {
       const upload = `0100${String(++this.#count).padStart(8, "0")}`;
       this.uploads.set(upload, { key, parts: new Map() });
       return xml(
-        `<InitiateMultipartUploadResult><Bucket>${bucket}</Bucket><Key>${key}</Key><UploadId>${upload}</UploadId></InitiateMultipartUploadResult>`,
+        `<InitiateMultipartUploadResult${NAMESPACE}><Bucket>${bucket}</Bucket><Key>${key}</Key><UploadId>${upload}</UploadId></InitiateMultipartUploadResult>`,
       );
     }
     if (id !== null) return this.#part(method, id, query, body, most);
@@ -96,7 +97,7 @@ export class Bucket {
             `<Part><PartNumber>${number}</PartNumber><ETag>${quoted(markOf(bytes))}</ETag><Size>${bytes.byteLength}</Size></Part>`,
         );
       return xml(
-        `<ListPartsResult><Key>${key}</Key><UploadId>${id}</UploadId><IsTruncated>${all.length > most}</IsTruncated>${shown.join("")}</ListPartsResult>`,
+        `<ListPartsResult${NAMESPACE}><Key>${key}</Key><UploadId>${id}</UploadId><IsTruncated>${all.length > most}</IsTruncated>${shown.join("")}</ListPartsResult>`,
       );
     }
     const named = [
@@ -115,7 +116,7 @@ export class Bucket {
     this.uploads.delete(id);
     this.objects.set(key, Buffer.concat(whole));
     return xml(
-      `<CompleteMultipartUploadResult><Bucket>${this.bucket}</Bucket><Key>${key}</Key><ETag>x</ETag></CompleteMultipartUploadResult>`,
+      `<CompleteMultipartUploadResult${NAMESPACE}><Bucket>${this.bucket}</Bucket><Key>${key}</Key><ETag>x</ETag></CompleteMultipartUploadResult>`,
     );
   }
 
@@ -130,7 +131,7 @@ export class Bucket {
     const isCut = from + most < keys.length;
     const next = isCut ? `<NextContinuationToken>${from + most}</NextContinuationToken>` : "";
     return xml(
-      `<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>${this.bucket}</Name><IsTruncated>${isCut}</IsTruncated>${next}${shown.join("")}</ListBucketResult>`,
+      `<ListBucketResult${NAMESPACE}><Name>${this.bucket}</Name><IsTruncated>${isCut}</IsTruncated>${next}${shown.join("")}</ListBucketResult>`,
     );
   }
 
@@ -138,7 +139,7 @@ export class Bucket {
     const all = [...this.uploads].filter(([, { key }]) => key.startsWith(prefix));
     const shown = all.map(([id, { key }]) => `<Upload><Key>${key}</Key><UploadId>${id}</UploadId></Upload>`);
     return xml(
-      `<ListMultipartUploadsResult><Bucket>${this.bucket}</Bucket>${shown.join("")}</ListMultipartUploadsResult>`,
+      `<ListMultipartUploadsResult${NAMESPACE}><Bucket>${this.bucket}</Bucket>${shown.join("")}</ListMultipartUploadsResult>`,
     );
   }
 }

@@ -2,6 +2,7 @@ import {
   type ConfigOf,
   cloudConfig,
   type Entry,
+  type OrderOf,
   type OwnOf,
   type PoolConfig,
   type Reader,
@@ -72,6 +73,7 @@ export type AwsProviderOwn = OwnOf<typeof awsConfig, "provider">;
 export type AwsPoolOwn = OwnOf<typeof awsConfig, "pool">;
 /** The driver's part of a label, with its image. */
 export type AwsLabelOwn = OwnOf<typeof awsConfig, "label">;
+export type AwsOrder = OrderOf<typeof awsConfig>;
 /** A compiled pool of the aws driver. */
 export type AwsPoolConfig = PoolConfig<AwsPoolOwn, AwsLabelOwn>;
 

@@ -1,5 +1,5 @@
-import { type CreateOrder, type LabelConfig, type Log, labelTags, type Metadata } from "@nodeyard/driver";
-import type { AzureLabelOwn, AzurePoolOwn } from "./config.ts";
+import { type Log, labelTags, type Metadata } from "@nodeyard/driver";
+import type { AzureOrder } from "./config.ts";
 
 /** Resolved settings of a launch. */
 export interface Resolved {
@@ -12,8 +12,8 @@ export interface Resolved {
 }
 
 /** Body of the one request that makes machine, interface, addresses and disk. All of them go with the machine. */
-export function vmBody(order: CreateOrder, resolved: Resolved, log: Pick<Log, "warn">): object {
-  const { own } = order.label as LabelConfig<AzureLabelOwn>;
+export function vmBody(order: AzureOrder, resolved: Resolved, log: Pick<Log, "warn">): object {
+  const { own } = order.label;
   const tags = labelTags(order, log);
   const { location, imageReference } = resolved;
   return {
@@ -55,8 +55,8 @@ export function vmBody(order: CreateOrder, resolved: Resolved, log: Pick<Log, "w
 }
 
 /** With a key, passwords are of no use. */
-function osProfile({ hostname, label }: CreateOrder, generated: string | null): object {
-  const { own, connection } = label as LabelConfig<AzureLabelOwn>;
+function osProfile({ hostname, label }: AzureOrder, generated: string | null): object {
+  const { own, connection } = label;
   const adminPassword = own.password ?? generated;
   const path = `/home/${connection.username}/.ssh/authorized_keys`;
   return {
@@ -74,8 +74,8 @@ function osProfile({ hostname, label }: CreateOrder, generated: string | null): 
 }
 
 /** One configuration for each version of IP; that of IPv4 is the primary one where there are both, as Azure demands. */
-function configsOf({ hostname, pool }: CreateOrder, { subnet }: Resolved, tags: Metadata): readonly object[] {
-  const { ipv4, ipv6, publicIpv4, publicIpv6 } = pool.own as AzurePoolOwn;
+function configsOf({ hostname, pool }: AzureOrder, { subnet }: Resolved, tags: Metadata): readonly object[] {
+  const { ipv4, ipv6, publicIpv4, publicIpv6 } = pool.own;
   const versions = [
     ...(ipv4 ? [{ version: "IPv4", short: "v4", isPublic: publicIpv4 }] : []),
     ...(ipv6 ? [{ version: "IPv6", short: "v6", isPublic: publicIpv6 }] : []),

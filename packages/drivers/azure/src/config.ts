@@ -1,4 +1,4 @@
-import { type ConfigOf, cloudConfig, type OwnOf } from "@nodeyard/driver";
+import { type ConfigOf, cloudConfig, type OrderOf, type OwnOf } from "@nodeyard/driver";
 import {
   type AddressKeys,
   type CloudImageKeys,
@@ -54,6 +54,7 @@ export const azureConfig = cloudConfig("azure", tables, {
 /** A compiled provider of the azure driver. */
 export type AzureProviderConfig = ConfigOf<typeof azureConfig>;
 export type AzureLabelOwn = OwnOf<typeof azureConfig, "label">;
+export type AzureOrder = OrderOf<typeof azureConfig>;
 
 function addressesOf(provider: AddressKeys, pool: AddressKeys): AzurePoolOwn {
   const publicIpv4 = pool.publicIpv4 ?? provider.publicIpv4 ?? true;

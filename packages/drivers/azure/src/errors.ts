@@ -11,26 +11,11 @@ import {
 
 /** Codes of Azure whose kind does not follow from the HTTP status. */
 const ERRORS: readonly FaultRow[] = [
-  {
-    kind: "quota",
-    codes: [
-      "QuotaExceeded",
-      "PublicIPCountLimitReached",
-      /^(IPv4StandardSku)?PublicIp\w*CountLimitReached$/i,
-    ],
-  },
+  { kind: "quota", codes: ["QuotaExceeded", /^(IPv4StandardSku)?PublicIp\w*CountLimitReached$/i] },
   // The code stands, too, for a resource that another operation changes, and for what is never allowed.
   { kind: "quota", codes: ["OperationNotAllowed"], text: /quota|exceed\w* .*(limit|maximum)/i },
-  {
-    kind: "capacity",
-    codes: [
-      /^(Zonal)?AllocationFailed$/,
-      /^Overconstrained(Zonal)?AllocationRequest$/,
-      "SkuNotAvailable",
-      "SpotPriceGreaterThanProvidedMaxPrice",
-      "SubnetIsFull",
-    ],
-  },
+  { kind: "capacity", codes: [/^(Zonal)?AllocationFailed$/, /^Overconstrained(Zonal)?AllocationRequest$/] },
+  { kind: "capacity", codes: ["SkuNotAvailable", "SpotPriceGreaterThanProvidedMaxPrice", "SubnetIsFull"] },
   { kind: "unsupported", codes: ["NotAvailableForSubscription", "AvailabilityZoneNotSupported"] },
   // The machine was made, and its agent did not report: mostly a fault of the image.
   { kind: "timeout", codes: ["OSProvisioningTimedOut", "VMStartTimedOut"] },
@@ -39,27 +24,11 @@ const ERRORS: readonly FaultRow[] = [
     codes: [/^(Linked)?(Authorization|AccessCheck)Failed$/],
     remedy: 'compare the role of the credential with that of "nodeyard docs connect-azure"',
   },
-  {
-    kind: "access",
-    codes: [
-      ...["MissingSubscriptionRegistration", "ResourceGroupNotFound", "ScopeLocked"],
-      /^(ReadOnlyDisabled)?Subscription(NotFound)?$/,
-    ],
-  },
-  {
-    kind: "access",
-    statuses: [401],
-    remedy: "check the credentials of auth-path, or of the environment",
-  },
-  {
-    kind: "configuration",
-    codes: [
-      "RequestDisallowedByPolicy",
-      "InvalidResourceReference",
-      /^(Platform|Gallery)?ImageNotFound$/,
-      "ResourcePurchaseValidationFailed",
-    ],
-  },
+  { kind: "access", codes: ["MissingSubscriptionRegistration", "ResourceGroupNotFound", "ScopeLocked"] },
+  { kind: "access", codes: [/^(ReadOnlyDisabled)?Subscription(NotFound)?$/] },
+  { kind: "access", statuses: [401], remedy: "check the credentials of auth-path, or of the environment" },
+  { kind: "configuration", codes: ["RequestDisallowedByPolicy", "ResourcePurchaseValidationFailed"] },
+  { kind: "configuration", codes: ["InvalidResourceReference", /^(Platform|Gallery)?ImageNotFound$/] },
   { kind: "not-found", statuses: [404], codes: [/./] },
   // Of what answers in Azure's place.
   { kind: "transient", statuses: [404, 412, 423] },

@@ -1,10 +1,8 @@
 import {
-  type CreateOrder,
   DriverError,
   defined,
   type Evidence,
   type ExternalId,
-  type LabelConfig,
   type Log,
   type MachineTable,
   type MachineWork,
@@ -13,7 +11,7 @@ import {
 } from "@nodeyard/driver";
 import { type AddressedVm, type AzureAccount, isUp } from "./account.ts";
 import { vmBody } from "./body.ts";
-import type { AzureLabelOwn, AzureProviderConfig } from "./config.ts";
+import type { AzureOrder, AzureProviderConfig } from "./config.ts";
 import { failureOf } from "./errors.ts";
 import { type AzureResource, keyOf } from "./resources.ts";
 
@@ -66,7 +64,7 @@ export function machineWork(parts: Parts): MachineWork<AddressedVm, undefined, M
   return {
     machines: machinesOf(account),
     makeMs: config.launchTimeoutMs,
-    async make(order, _, signal) {
+    async make(order: AzureOrder, _, signal) {
       const name = machineName(order.tag);
       const body = vmBody(order, await resolved(parts, order, signal), log);
       return async (until) => {
@@ -88,12 +86,9 @@ export function nameIn(externalId: ExternalId | null): string | undefined {
 }
 
 /** What the request needs to know of the subscription. Rejects with `unsupported` for a zone that never has the size. */
-async function resolved(
-  { account, config, password }: Parts,
-  { label, az, imageExternalId }: CreateOrder,
-  signal: AbortSignal,
-) {
-  const { own } = label as LabelConfig<AzureLabelOwn>;
+async function resolved({ account, config, password }: Parts, order: AzureOrder, signal: AbortSignal) {
+  const { az, label } = order;
+  const { own } = label;
   const { zones } = await account.sizes.of(own.size, signal);
   if (az !== null && !zones.includes(az))
     throw new DriverError(
@@ -103,20 +98,15 @@ async function resolved(
   return {
     location: config.own.location,
     subnet: subnetId(account, config),
-    imageReference: await imageOf(account, label as LabelConfig<AzureLabelOwn>, imageExternalId, signal),
+    imageReference: await imageOf(account, order, signal),
     password: own.generatePassword ? password() : null,
   };
 }
 
 /** `imageReference` of a label: the upload, else what its configuration names. */
-async function imageOf(
-  account: AzureAccount,
-  label: LabelConfig<AzureLabelOwn>,
-  upload: ExternalId | null,
-  signal: AbortSignal,
-): Promise<object> {
+async function imageOf(account: AzureAccount, { label, imageExternalId }: AzureOrder, signal: AbortSignal) {
   const { source } = label.own;
-  const uploaded = nameIn(upload);
+  const uploaded = nameIn(imageExternalId);
   if (uploaded !== undefined) return { id: account.root + account.path("images", uploaded) };
   if (source === null) throw noImage(label);
   if (!("filter" in source)) return source;

@@ -1,4 +1,4 @@
-import { type ConfigOf, cloudConfig, Is, Key, type OwnOf, type Reader } from "@nodeyard/driver";
+import { type ConfigOf, cloudConfig, Is, Key, type OrderOf, type OwnOf, type Reader } from "@nodeyard/driver";
 import * as gce from "./grammar.ts";
 
 const provider = {
@@ -151,3 +151,4 @@ export type GceProviderConfig = ConfigOf<typeof gceConfig>;
 export type GceProviderOwn = OwnOf<typeof gceConfig, "provider">;
 export type GcePoolOwn = OwnOf<typeof gceConfig, "pool">;
 export type GceLabelOwn = OwnOf<typeof gceConfig, "label">;
+export type GceOrder = OrderOf<typeof gceConfig>;

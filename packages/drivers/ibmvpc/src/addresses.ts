@@ -1,7 +1,6 @@
 import {
   CALL_MS,
   type CloudPart,
-  type CreateOrder,
   DriverError,
   machineName,
   SharedValue,
@@ -12,7 +11,7 @@ import {
   tagOf,
   wasRefused,
 } from "@nodeyard/driver";
-import type { IbmPoolOwn } from "./config.ts";
+import type { IbmOrder } from "./config.ts";
 import { IN_USE, ofOrder, unlessMissing } from "./errors.ts";
 import type { Site } from "./lookups.ts";
 import type { FloatingIp, Instance } from "./names.ts";
@@ -23,7 +22,7 @@ const LISTED_MS = 2_000;
 const IDLE_MS = 7 * 86_400_000;
 
 const pathOf = (id: string) => `/floating_ips/${encodeURIComponent(id)}`;
-const isPublic = ({ pool }: CreateOrder) => (pool.own as IbmPoolOwn).publicIpv4;
+const isPublic = ({ pool }: IbmOrder) => pool.own.publicIpv4;
 
 /**
  * Floating IPs of nodes. IBM charges a month for each, however long it is kept, so the address of a node that is gone waits for a further
@@ -48,7 +47,7 @@ export class Addresses {
   }
 
   /** Steps that take a free address for a node, if there is one. `isMade`: its machine is there already, which is too late for that. */
-  async *claimed(order: CreateOrder, isMade: boolean, signal: AbortSignal): Steps<undefined> {
+  async *claimed(order: IbmOrder, isMade: boolean, signal: AbortSignal): Steps<undefined> {
     if (isMade || !isPublic(order)) return undefined;
     yield { step: "address", deadlineMs: CALL_MS };
     const { zone } = await this.#site.lookups.place(order, signal);
@@ -67,7 +66,7 @@ export class Addresses {
    * Steps that attach the node's address to its machine, or make one; null: it has none. One that was made before would be paid for also
    * when IBM then has no room for the machine.
    */
-  async *attached(order: CreateOrder, machine: Instance, signal: AbortSignal): Steps<string | null> {
+  async *attached(order: IbmOrder, machine: Instance, signal: AbortSignal): Steps<string | null> {
     const nic = machine.primary_network_interface?.id;
     if (!isPublic(order) || nic === undefined) return null;
     yield { step: "attach", deadlineMs: CALL_MS };
@@ -152,14 +151,14 @@ export class Addresses {
   }
 
   /** The node's address, if it can be attached to a machine in the zone. One that cannot goes back to the free ones. */
-  async #usable({ tag }: CreateOrder, zone: string, nic: string | undefined, signal: AbortSignal) {
+  async #usable({ tag }: IbmOrder, zone: string, nic: string | undefined, signal: AbortSignal) {
     const own = this.#own(await this.#all(signal), tag);
     if (own?.zone.name === zone && (own.target === undefined || own.target.id === nic)) return own;
     if (own !== undefined) await this.#free(own, tag, signal);
     return undefined;
   }
 
-  async #make(order: CreateOrder, zone: string, nic: string, signal: AbortSignal): Promise<FloatingIp> {
+  async #make(order: IbmOrder, zone: string, nic: string, signal: AbortSignal): Promise<FloatingIp> {
     const { ibm, lookups, names } = this.#site;
     const { tag, pool } = order;
     const group = await lookups.group(names.group(pool.name), signal);

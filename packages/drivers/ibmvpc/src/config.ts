@@ -4,6 +4,7 @@ import {
   type Entry,
   Is,
   Key,
+  type OrderOf,
   type OwnOf,
   type PoolConfig,
   type Reader,
@@ -193,6 +194,7 @@ export const ibmvpcConfig = cloudConfig(
 export type IbmProviderConfig = ConfigOf<typeof ibmvpcConfig>;
 /** The driver's part of a label, with its image. */
 export type IbmLabelOwn = OwnOf<typeof ibmvpcConfig, "label">;
+export type IbmOrder = OrderOf<typeof ibmvpcConfig>;
 /** A compiled pool of the ibmvpc driver. */
 export type IbmPoolConfig = PoolConfig<IbmPoolOwn, IbmLabelOwn>;
 

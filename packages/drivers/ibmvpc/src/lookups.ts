@@ -1,5 +1,5 @@
-import { type Clock, type CreateOrder, DriverError, SharedValues, wasRefused } from "@nodeyard/driver";
-import type { IbmLabelOwn, IbmPoolOwn, IbmProviderConfig, ImageSource } from "./config.ts";
+import { type Clock, DriverError, SharedValues, wasRefused } from "@nodeyard/driver";
+import type { IbmLabelOwn, IbmOrder, IbmPoolOwn, IbmProviderConfig, ImageSource } from "./config.ts";
 import { IN_USE, type Reason } from "./errors.ts";
 import type { Ibm } from "./ibm.ts";
 import type { Named, Names } from "./names.ts";
@@ -68,8 +68,8 @@ export function lookupsOf({ ibm, clock, config }: Pick<Site, "ibm" | "clock" | "
     network,
 
     /** Where a node's machine is made. */
-    async place({ pool, az }: Pick<CreateOrder, "pool" | "az">, signal: AbortSignal) {
-      const { vpc, byZone } = await network(pool.own as IbmPoolOwn, signal);
+    async place({ pool, az }: Pick<IbmOrder, "pool" | "az">, signal: AbortSignal) {
+      const { vpc, byZone } = await network(pool.own, signal);
       const zone = az ?? [...byZone.keys()].sort()[0]!;
       const subnet = byZone.get(zone);
       if (subnet !== undefined) return { vpc, zone, subnet };

@@ -1,7 +1,5 @@
 import {
-  type CreateOrder,
   DriverError,
-  type LabelConfig,
   type MachineTable,
   type MachineWork,
   machineName,
@@ -10,7 +8,7 @@ import {
   wasRefused,
 } from "@nodeyard/driver";
 import type { Addresses } from "./addresses.ts";
-import type { IbmLabelOwn } from "./config.ts";
+import type { IbmOrder } from "./config.ts";
 import { failureOf, IN_USE, NOT_YET, ofOrder } from "./errors.ts";
 import type { Site } from "./lookups.ts";
 import type { Instance, Volume } from "./names.ts";
@@ -31,8 +29,8 @@ export function machineWork(
   return {
     machines: machinesOf(site),
     makeMs: config.launchTimeoutMs,
-    before: (order, found, _, { signal }) => addresses.claimed(order, found !== undefined, signal),
-    async make(order, _, signal) {
+    before: (order: IbmOrder, found, _, { signal }) => addresses.claimed(order, found !== undefined, signal),
+    async make(order: IbmOrder, _, signal) {
       const body = await bodyOf(site, order, signal);
       return async (until) => {
         try {
@@ -48,7 +46,7 @@ export function machineWork(
         }
       };
     },
-    expose: (order, machine, signal) => addresses.attached(order, machine, signal),
+    expose: (order: IbmOrder, machine, signal) => addresses.attached(order, machine, signal),
     describe: (_, { name: hostname, zone, primary_network_interface: inside }, publicIpv4) => ({
       ...{ hostname, cloud: "IBM", region: config.own.region, az: zone.name, publicIpv4 },
       privateIpv4: inside?.primary_ip?.address ?? null,
@@ -90,9 +88,9 @@ function machinesOf({ ibm, names }: Site): MachineTable<Instance> {
   };
 }
 
-async function bodyOf({ lookups, names }: Site, order: CreateOrder, signal: AbortSignal) {
+async function bodyOf({ lookups, names }: Site, order: IbmOrder, signal: AbortSignal) {
   const { pool, label, imageExternalId } = order;
-  const { own } = label as LabelConfig<IbmLabelOwn>;
+  const { own } = label;
   const source = typeof imageExternalId === "string" ? { id: imageExternalId } : own.source;
   if (source === null) throw noImage(label);
   const [{ vpc, zone, subnet }, keys, group, image] = await Promise.all([

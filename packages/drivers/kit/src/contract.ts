@@ -168,12 +168,12 @@ export interface Scanner {
 }
 
 /** The machine to make. */
-export interface CreateOrder {
+export interface CreateOrder<LabelOwn = unknown, PoolOwn = unknown> {
   readonly tag: Tag;
   /** `np<node id>`: at most 15 characters, the limit of Windows. */
   readonly hostname: string;
-  readonly pool: PoolConfig;
-  readonly label: LabelConfig;
+  readonly pool: PoolConfig<PoolOwn, LabelOwn>;
+  readonly label: LabelConfig<LabelOwn>;
   /** The zone chosen for the nodeset, or null. */
   readonly az: string | null;
   /** The cloud's id of the uploaded image; null when the label uses an image of the cloud or none. */

@@ -1,4 +1,13 @@
-import { type About, type ConfigOf, cloudConfig, Is, Key, type OwnOf, type Values } from "@nodeyard/driver";
+import {
+  type About,
+  type ConfigOf,
+  cloudConfig,
+  Is,
+  Key,
+  type OrderOf,
+  type OwnOf,
+  type Values,
+} from "@nodeyard/driver";
 
 const SERVER = Is.pattern("an absolute path of a socket, or https://HOST:PORT", /^(\/|https:\/\/)[^\s]+$/, [
   ["/var/lib/lxd/unix.socket", "https://lxd.example.org:8443"],
@@ -114,3 +123,4 @@ export const lxdConfig = cloudConfig(
 export type LxdProviderConfig = ConfigOf<typeof lxdConfig>;
 export type LxdProviderOwn = OwnOf<typeof lxdConfig, "provider">;
 export type LxdLabelOwn = OwnOf<typeof lxdConfig, "label">;
+export type LxdOrder = OrderOf<typeof lxdConfig>;

@@ -1,6 +1,6 @@
-import { type CreateOrder, type Metadata, machineMetadata, noImage } from "@nodeyard/driver";
+import { type Metadata, machineMetadata, noImage } from "@nodeyard/driver";
 import { z } from "zod";
-import type { LxdLabelOwn } from "./config.ts";
+import type { LxdOrder } from "./config.ts";
 
 const KEYS = z.record(z.string(), z.string()).default({});
 const DEVICES = z.record(z.string(), KEYS).default({});
@@ -53,9 +53,9 @@ export const hasEnded = ({ status, last_used_at }: Instance) =>
 const FINGERPRINT = /^[0-9a-f]{12,64}$/;
 
 /** What an instance is made from, as the API names it. `pem`: the text of a certificate's file. */
-export function sourceOf({ label, imageExternalId }: CreateOrder, pem: (path: string) => string): object {
+export function sourceOf({ label, imageExternalId }: LxdOrder, pem: (path: string) => string): object {
   if (typeof imageExternalId === "string") return { type: "image", fingerprint: imageExternalId };
-  const { image } = label.own as LxdLabelOwn;
+  const { image } = label.own;
   if (image === null) throw noImage(label);
   if (image.copyOf !== null) return { type: "copy", source: image.copyOf, instance_only: true };
   const { image: name, remote, remoteProtocol: protocol, remoteCertificate } = image;
@@ -66,8 +66,8 @@ export function sourceOf({ label, imageExternalId }: CreateOrder, pem: (path: st
 }
 
 /** The body of `POST /1.0/instances`. */
-export function instanceBody({ tag, label }: CreateOrder, name: string, source: object): object {
-  const { type, profiles, devices, config, cores, ram, userData } = label.own as LxdLabelOwn;
+export function instanceBody({ tag, label }: LxdOrder, name: string, source: object): object {
+  const { type, profiles, devices, config, cores, ram, userData } = label.own;
   const tags = Object.entries(machineMetadata(tag)).map(([key, value]) => [`${USER}${key}`, value]);
   const limits = { "limits.cpu": String(cores), "limits.memory": `${ram}MiB` };
   const seed = userData !== null && { "cloud-init.user-data": userData };

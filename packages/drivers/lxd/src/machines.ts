@@ -1,5 +1,4 @@
 import {
-  type CreateOrder,
   type Described,
   DriverError,
   ListWatch,
@@ -10,6 +9,7 @@ import {
 } from "@nodeyard/driver";
 import { z } from "zod";
 import type { LxdCall, LxdClient } from "./client.ts";
+import type { LxdOrder } from "./config.ts";
 import {
   addressesOf,
   INSTANCE,
@@ -72,7 +72,7 @@ export function nodeMachines(client: LxdClient, makeMs: number, closed: AbortSig
 }
 
 /** Creates and starts an instance. `source`: what it is made from, as the API names it. */
-export function makeCall(client: LxdClient, order: CreateOrder, source: object, server: Server): MakeCall {
+export function makeCall(client: LxdClient, order: LxdOrder, source: object, server: Server): MakeCall {
   const name = machineName(order.tag);
   const query = order.az === null || !server.server_clustered ? {} : { target: order.az };
   const json = instanceBody(order, name, source);

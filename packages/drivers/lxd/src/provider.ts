@@ -2,7 +2,7 @@ import { type Cloud, cloudProvider, type DriverContext, type Place, type Provide
 import { z } from "zod";
 import { amountsOf, limitsOf, needOf, PROJECT, RESOURCES } from "./amounts.ts";
 import { LxdClient, type LxdClientOptions } from "./client.ts";
-import type { LxdProviderConfig } from "./config.ts";
+import type { LxdOrder, LxdProviderConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
 import { imagePart, imageStore, type OpenBlob } from "./images.ts";
 import { hasEnded, type Instance, SERVER, type Server, sourceOf } from "./instances.ts";
@@ -55,7 +55,7 @@ export function openLxd(
       machines: nodeMachines(client, config.launchTimeoutMs, closed),
       // A remote's image is downloaded by the call.
       makeMs: config.launchTimeoutMs,
-      make: async (order) => makeCall(client, order, sourceOf(order, pem), known()),
+      make: async (order: LxdOrder) => makeCall(client, order, sourceOf(order, pem), known()),
       describe: async (_, machine) => describe(machine, known()),
       async amounts(_, signal) {
         // With each list, as the certificate may have been renewed: what is made from now on is at the new place.

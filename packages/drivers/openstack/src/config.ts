@@ -1,4 +1,4 @@
-import { type ConfigOf, cloudConfig, Is, Key, type OwnOf } from "@nodeyard/driver";
+import { type ConfigOf, cloudConfig, Is, Key, type OrderOf, type OwnOf } from "@nodeyard/driver";
 
 /** Nova's schema of metadata, and of user data, of which it limits the base64. */
 const PROPERTY = Is.pattern("1 to 255 letters, digits and -_:. or blanks", /^[a-zA-Z0-9_:. -]{1,255}$/, [
@@ -122,3 +122,4 @@ export const openstackConfig = cloudConfig(
 export type OpenstackProviderConfig = ConfigOf<typeof openstackConfig>;
 export type OpenstackPoolOwn = OwnOf<typeof openstackConfig, "pool">;
 export type OpenstackLabelOwn = OwnOf<typeof openstackConfig, "label">;
+export type OpenstackOrder = OrderOf<typeof openstackConfig>;

@@ -1,6 +1,6 @@
 import type { CreateFleetRequest, EbsBlockDevice, RunInstancesRequest } from "@aws-sdk/client-ec2";
-import { type CreateOrder, type LabelConfig, type Metadata, present } from "@nodeyard/driver";
-import type { AwsLabelOwn, AwsPoolOwn } from "../config.ts";
+import { type Metadata, present } from "@nodeyard/driver";
+import type { AwsLabelOwn, AwsOrder, AwsPoolOwn } from "../config.ts";
 import type { VolumeKeys } from "../config-table.ts";
 import type { RootDevice } from "../lookups.ts";
 import { tagSpecifications } from "../tags.ts";
@@ -30,9 +30,9 @@ export function machineType(
 }
 
 /** Body of RunInstances: exactly one machine. Absent settings are left out, so that the AMI's and the account's defaults apply. */
-export function runBody(order: CreateOrder, resolved: Resolved, token: string): RunInstancesRequest {
-  const { own } = order.label as LabelConfig<AwsLabelOwn>;
-  const pool = order.pool.own as AwsPoolOwn;
+export function runBody(order: AwsOrder, resolved: Resolved, token: string): RunInstancesRequest {
+  const { own } = order.label;
+  const pool = order.pool.own;
   const { host, subnet, tags } = resolved;
   const device = rootMapping(own, resolved.root);
   const placement = present({
@@ -57,12 +57,12 @@ export function runBody(order: CreateOrder, resolved: Resolved, token: string): 
 
 /** Body of CreateFleet: exactly one machine, at once or not at all ("instant"). `template`: name of the launch template. */
 export function fleetBody(
-  order: CreateOrder,
+  order: AwsOrder,
   { imageId, subnet, tags }: Resolved,
   template: string,
   token: string,
 ): CreateFleetRequest {
-  const { own } = order.label as LabelConfig<AwsLabelOwn>;
+  const { own } = order.label;
   const market = own.spot ? "spot" : "on-demand";
   // On demand, EC2 knows only `lowest-price` and `prioritized`, and refuses the others.
   const strategy = { AllocationStrategy: own.fleet?.allocationStrategy as never };

@@ -2,16 +2,14 @@ import type { Host } from "@aws-sdk/client-ec2";
 import {
   abortable,
   type Clock,
-  type CreateOrder,
   DriverError,
-  type LabelConfig,
   type MakeCall,
   type Metadata,
   NodeMachines,
   unlessRefused,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
-import type { AwsLabelOwn } from "../config.ts";
+import type { AwsOrder } from "../config.ts";
 import { clientToken, metadataOf, tagSpecifications } from "../tags.ts";
 import { CREATE_MS, idsOf } from "./instances.ts";
 
@@ -38,8 +36,8 @@ export function hostsOf(account: AwsAccount, clock: Clock, closed: AbortSignal):
 }
 
 /** The call that allocates a host in the zone. It costs money from then on. A repeated call with the same attempt gets the same host. */
-export function allocation({ aws }: AwsAccount, order: CreateOrder, tags: Metadata): MakeCall {
-  const { own, name } = order.label as LabelConfig<AwsLabelOwn>;
+export function allocation({ aws }: AwsAccount, order: AwsOrder, tags: Metadata): MakeCall {
+  const { own, name } = order.label;
   if (order.az === null || own.instanceType === null)
     throw new DriverError(
       "configuration",

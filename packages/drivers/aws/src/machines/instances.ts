@@ -2,7 +2,6 @@ import type { Instance } from "@aws-sdk/client-ec2";
 import {
   abortable,
   type Clock,
-  type CreateOrder,
   DriverError,
   type ExternalId,
   type MakeCall,
@@ -11,6 +10,7 @@ import {
   unlessRefused,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
+import type { AwsOrder } from "../config.ts";
 import { kindOf } from "../errors.ts";
 import { clientToken, metadataOf } from "../tags.ts";
 
@@ -97,7 +97,7 @@ export function instancesOf(account: AwsAccount, clock: Clock, closed: AbortSign
    */
   const launching =
     (
-      { tag, attempt }: Pick<CreateOrder, "tag" | "attempt">,
+      { tag, attempt }: Pick<AwsOrder, "tag" | "attempt">,
       launch: (token: string, signal: AbortSignal) => Promise<string>,
     ): MakeCall =>
     async (signal) => {

@@ -1,8 +1,6 @@
 import type { CreateFleetError, Host } from "@aws-sdk/client-ec2";
 import {
-  type CreateOrder,
   DriverError,
-  type LabelConfig,
   type Log,
   labelTags,
   type MakeCall,
@@ -11,7 +9,7 @@ import {
   wasRefused,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
-import type { AwsLabelOwn, AwsPoolOwn, AwsProviderConfig } from "../config.ts";
+import type { AwsOrder, AwsProviderConfig } from "../config.ts";
 import { kindOf } from "../errors.ts";
 import { fleetBody, type Resolved, runBody } from "./bodies.ts";
 import type { Instances } from "./instances.ts";
@@ -34,12 +32,12 @@ export interface Parts {
  */
 export async function launchCall(
   parts: Parts,
-  order: CreateOrder,
+  order: AwsOrder,
   host: string | null,
   signal: AbortSignal,
 ): Promise<MakeCall> {
   const { account, instances, log } = parts;
-  const { own, name } = order.label as LabelConfig<AwsLabelOwn>;
+  const { own, name } = order.label;
   // The loader only warns, because Nodepool's validator accepts such a label.
   if (own.instanceType === null && own.fleet === null)
     throw new DriverError("configuration", `label ${name} has no size; add instance-type or fleet`);
@@ -61,12 +59,12 @@ export async function launchCall(
 /** The AMI of an order. Rejects with "configuration" when the label's image has no ready upload here, or its source names no AMI. */
 async function imageOf(
   { lookups }: AwsAccount,
-  { label, imageExternalId }: CreateOrder,
+  { label, imageExternalId }: AwsOrder,
   signal: AbortSignal,
 ): Promise<string> {
   // The upload's AMI, which the launcher chose. It wins over a source, which only labels with a cloud image have.
   if (typeof imageExternalId === "string") return imageExternalId;
-  const { source } = label.own as AwsLabelOwn;
+  const { source } = label.own;
   if (source === null) throw noImage(label);
   return lookups.image(source, signal);
 }
@@ -74,10 +72,10 @@ async function imageOf(
 /** The pool's subnet in the zone; of several, the one with the most free addresses. Null: the pool names none. */
 async function subnetOf(
   { lookups }: AwsAccount,
-  { pool, az }: CreateOrder,
+  { pool, az }: AwsOrder,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const { subnets: names } = pool.own as AwsPoolOwn;
+  const { subnets: names } = pool.own;
   // No list is needed. Without subnets EC2 takes the default one of the zone.
   if (names.length <= 1) return names[0] ?? null;
   const [best] = (await lookups.subnets(names, signal))
@@ -94,13 +92,13 @@ async function subnetOf(
  */
 async function runFleet(
   { account, templates }: Parts,
-  order: CreateOrder,
+  order: AwsOrder,
   resolved: Resolved,
   token: string,
   signal: AbortSignal,
 ): Promise<string> {
-  const label = order.label as LabelConfig<AwsLabelOwn>;
-  const template = templateOf(label, order.pool.own as AwsPoolOwn, order.tag.provider, resolved.root.name);
+  const label = order.label;
+  const template = templateOf(label, order.pool.own, order.tag.provider, resolved.root.name);
   const body = fleetBody(order, resolved, template.name, token);
   // Twice at most: a missing template is made anew once. A second miss means that something deletes templates faster than they are used.
   for (let again = false; ; again = true) {

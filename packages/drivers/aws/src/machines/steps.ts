@@ -1,15 +1,6 @@
 import type { Instance } from "@aws-sdk/client-ec2";
-import {
-  CALL_MS,
-  type CreateOrder,
-  type ExternalId,
-  GONE_MS,
-  type LabelConfig,
-  labelTags,
-  type MachineWork,
-  type Tag,
-} from "@nodeyard/driver";
-import type { AwsLabelOwn } from "../config.ts";
+import { CALL_MS, type ExternalId, GONE_MS, labelTags, type MachineWork, type Tag } from "@nodeyard/driver";
+import type { AwsOrder } from "../config.ts";
 import { labelAmounts, listedAmounts } from "../quota/amounts.ts";
 import { machineType } from "./bodies.ts";
 import { allocation } from "./hosts.ts";
@@ -29,8 +20,8 @@ export function instanceWork(parts: Parts): MachineWork<Instance, string | null>
     machines: instances.machines,
     // The call may take as long as the whole launch: most of that time it waits at the rate limit.
     makeMs: launchTimeoutMs,
-    async *before(order, found, saving, { signal, externalId }) {
-      const { own } = order.label as LabelConfig<AwsLabelOwn>;
+    async *before(order: AwsOrder, found, saving, { signal, externalId }) {
+      const { own } = order.label;
       if (!own.dedicatedHost || found !== undefined) return found?.Placement?.HostId ?? null;
       // A launcher that died between host and instance left a host, which is paid for by the hour.
       let host = (await hosts.existing(order.tag, externalId, signal))?.HostId;
@@ -44,9 +35,9 @@ export function instanceWork(parts: Parts): MachineWork<Instance, string | null>
       await hosts.up(host, placeOf(order.tag), signal);
       return host;
     },
-    make: (order, host, signal) => launchCall(parts, order, host ?? null, signal),
+    make: (order: AwsOrder, host, signal) => launchCall(parts, order, host ?? null, signal),
     stored: (instance, host) => ({ ...(host != null && { host }), instance }),
-    describe: (order, instance, _, signal) => described(parts, order, instance, signal),
+    describe: (order: AwsOrder, instance, _, signal) => described(parts, order, instance, signal),
     async *first(_, found, context) {
       // Before the deletion, which EC2 would then name as the reason why the machine ended.
       const remark = await interruptionOf(parts, found, context);
@@ -75,8 +66,8 @@ function mayHaveHost({ config }: Parts, tag: Tag, externalId: ExternalId | null)
   return pool === undefined || [...pool.labels.values()].some(({ own }) => own.dedicatedHost);
 }
 
-async function described({ account }: Parts, order: CreateOrder, instance: Instance, signal: AbortSignal) {
-  const { own } = order.label as LabelConfig<AwsLabelOwn>;
+async function described({ account }: Parts, order: AwsOrder, instance: Instance, signal: AbortSignal) {
+  const { own } = order.label;
   // Of the instance, since a fleet chooses the type. Known types cost no call.
   const info = await account.lookups.type(instance.InstanceType ?? "", signal);
   return {

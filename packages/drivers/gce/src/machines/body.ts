@@ -1,11 +1,11 @@
-import { type CreateOrder, type LabelConfig, machineMetadata, machineName, noImage } from "@nodeyard/driver";
-import type { GceLabelOwn, GcePoolOwn } from "../config.ts";
+import { machineMetadata, machineName, noImage } from "@nodeyard/driver";
+import type { GceLabelOwn, GceOrder } from "../config.ts";
 import { diskMarks, labelsOf } from "../tags.ts";
 
 /** The body of `instances.insert`, in a zone of the region. */
-export function insertBody(order: CreateOrder, region: string, zone: string) {
-  const { own, connection } = order.label as LabelConfig<GceLabelOwn>;
-  const pool = order.pool.own as GcePoolOwn;
+export function insertBody(order: GceOrder, region: string, zone: string) {
+  const { own, connection } = order.label;
+  const pool = order.pool.own;
   const metadata = machineMetadata(order.tag);
   const texts = {
     ...metadata,
@@ -60,9 +60,8 @@ function schedulingOf({ spot, maxRunMs }: GceLabelOwn) {
 }
 
 /** The uploaded image, else that of the cloud. */
-function imageOf({ imageExternalId, label }: CreateOrder): string {
-  const source =
-    typeof imageExternalId === "string" ? imageExternalId : (label.own as GceLabelOwn).sourceImage;
+function imageOf({ imageExternalId, label }: GceOrder): string {
+  const source = typeof imageExternalId === "string" ? imageExternalId : label.own.sourceImage;
   if (source === null) throw noImage(label);
   return source;
 }

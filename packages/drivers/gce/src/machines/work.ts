@@ -1,12 +1,5 @@
-import {
-  CALL_MS,
-  type CreateOrder,
-  DriverError,
-  type MachineTable,
-  type MachineWork,
-  machineName,
-} from "@nodeyard/driver";
-import type { GceProviderConfig } from "../config.ts";
+import { CALL_MS, DriverError, type MachineTable, type MachineWork, machineName } from "@nodeyard/driver";
+import type { GceOrder, GceProviderConfig } from "../config.ts";
 import { insertBody } from "./body.ts";
 import { type Instance, type Instances, idOf, last } from "./instances.ts";
 
@@ -22,13 +15,13 @@ export function instanceWork(
   return {
     machines,
     makeMs: config.launchTimeoutMs,
-    async *before(order, found, saving) {
+    async *before(order: GceOrder, found, saving) {
       const zone = found === undefined ? zoneOf(config, order) : last(found.zone);
       const id = found === undefined ? idOf({ zone, name: machineName(order.tag) }) : idOf(found);
       yield { step: "name", deadlineMs: CALL_MS, ...saving(id) };
       return zone;
     },
-    make: async (order, zone = "") => insert(zone, insertBody(order, region, zone)),
+    make: async (order: GceOrder, zone = "") => insert(zone, insertBody(order, region, zone)),
     describe: (_, { name: hostname, zone, networkInterfaces: [first] = [] }) => ({
       ...{ hostname, cloud: "Google", region, az: last(zone) },
       publicIpv4: first?.accessConfigs?.[0]?.natIP ?? null,
@@ -37,7 +30,7 @@ export function instanceWork(
   };
 }
 
-function zoneOf({ own, name }: GceProviderConfig, { az, pool }: CreateOrder): string {
+function zoneOf({ own, name }: GceProviderConfig, { az, pool }: GceOrder): string {
   const zone = az ?? pool.availabilityZones[0] ?? own.zone;
   if (zone != null) return zone;
   throw new DriverError("transient", `${name}: no zone was chosen, as the region's zones are not known yet`);

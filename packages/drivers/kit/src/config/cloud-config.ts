@@ -1,3 +1,4 @@
+import type { CreateOrder } from "../contract.ts";
 import { type AnyCompile, compileProvider, type Made, type ReadProvider } from "./compile-levels.ts";
 import type { LabelConfig, PoolConfig, ProviderConfig } from "./compiled.ts";
 import { type DriverConfig, driverConfig, type LoadContext } from "./driver-config.ts";
@@ -66,6 +67,9 @@ export type OwnOf<C extends DriverConfig, L extends Level> =
   ConfigOf<C> extends ProviderConfig<infer P, infer Q, infer O>
     ? { readonly provider: P; readonly pool: Q; readonly label: O }[L]
     : never;
+
+/** A launch's order as a driver reads it, in the place of `CreateOrder`. */
+export type OrderOf<C extends DriverConfig> = CreateOrder<OwnOf<C, "label">, OwnOf<C, "pool">>;
 
 type None = Readonly<Record<never, never>>;
 

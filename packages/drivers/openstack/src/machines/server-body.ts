@@ -1,12 +1,6 @@
-import {
-  type CreateOrder,
-  filledTemplates,
-  type LabelConfig,
-  type Log,
-  machineMetadata,
-} from "@nodeyard/driver";
+import { filledTemplates, type LabelConfig, type Log, machineMetadata } from "@nodeyard/driver";
 import { compareVersions } from "../client/index.ts";
-import type { OpenstackLabelOwn, OpenstackPoolOwn } from "../config.ts";
+import type { OpenstackLabelOwn, OpenstackOrder } from "../config.ts";
 
 /** Ids of the cloud for the names of a label. */
 export interface Resolved {
@@ -25,9 +19,9 @@ const AUTO_NETWORKS = "2.37";
  * The body of `POST /servers` (docs/contract/drivers.md, "OpenStack: creating a server"). Absent settings are left out, so that
  * the cloud's own defaults apply. A template that fails is logged.
  */
-export function serverBody(order: CreateOrder, resolved: Resolved, log: Pick<Log, "warn">): object {
-  const label = order.label as LabelConfig<OpenstackLabelOwn>;
-  const { securityGroups } = order.pool.own as OpenstackPoolOwn;
+export function serverBody(order: OpenstackOrder, resolved: Resolved, log: Pick<Log, "warn">): object {
+  const label = order.label;
+  const { securityGroups } = order.pool.own;
   const { keyName, configDrive, userData, volumeSize } = label.own;
   const { flavorId, networkIds, microversion, imageId } = resolved;
   // "auto": nova takes the project's network, or has one made (Compute API, "Create Server", `networks`).
@@ -60,7 +54,7 @@ function bootVolume(uuid: string, size: number): object {
 }
 
 /** The tag comes last, so that no property of a user can overwrite it and make a server look like another node's. */
-function metadataOf(order: CreateOrder, label: LabelConfig<OpenstackLabelOwn>, log: Pick<Log, "warn">) {
+function metadataOf(order: OpenstackOrder, label: LabelConfig<OpenstackLabelOwn>, log: Pick<Log, "warn">) {
   const { name, image, own } = label;
   const omit = (property: string, why: string) =>
     log.warn({ label: name, property, why }, "a property is left out");

@@ -1,15 +1,6 @@
-import {
-  CALL_MS,
-  type CreateOrder,
-  DriverError,
-  type LabelConfig,
-  type MachineWork,
-  type MakeCall,
-  noImage,
-  wasRefused,
-} from "@nodeyard/driver";
+import { CALL_MS, DriverError, type MachineWork, type MakeCall, noImage, wasRefused } from "@nodeyard/driver";
 import type { Server } from "../api/index.ts";
-import type { OpenstackLabelOwn, OpenstackPoolOwn } from "../config.ts";
+import type { OpenstackOrder } from "../config.ts";
 import type { Parts } from "../parts.ts";
 import {
   addressesOf,
@@ -27,13 +18,13 @@ export function serverWork(parts: Parts): MachineWork<Server, undefined> {
   const { servers, cloud, config, floatingIps, evidence } = parts;
   return {
     machines: servers,
-    make: (order, _, signal) => serverCall(parts, order, signal),
-    async *expose({ tag, pool }, server, signal) {
+    make: (order: OpenstackOrder, _, signal) => serverCall(parts, order, signal),
+    async *expose({ tag, pool }: OpenstackOrder, server, signal) {
       // Volumes carry no tag, and their owner is known only while they are attached. A floating IP may fail, so this comes first.
       for (const { id } of server["os-extended-volumes:volumes_attached"]) evidence.record("volume", id, tag);
       // Whether a floating IP is needed shows only now: nova may have chosen the network.
       const reach = await reachOf(parts, signal);
-      const { autoFloatingIp } = pool.own as OpenstackPoolOwn;
+      const { autoFloatingIp } = pool.own;
       if (!autoFloatingIp || !cloud.floatingIps || !wantsFloatingIp(server, reach)) return null;
       yield { step: "floating-ip", deadlineMs: CALL_MS };
       const target = { pool: poolOfFloatingIps(reach)!, target: natDestinationOf(reach) };
@@ -65,9 +56,9 @@ export async function reachOf({ cloud, ipv6, lookups }: Parts, signal: AbortSign
 }
 
 /** The call that creates the server. It rejects with a transient error when cached ids may be out of date: the next attempt looks them up. */
-async function serverCall(parts: Parts, order: CreateOrder, signal: AbortSignal): Promise<MakeCall> {
+async function serverCall(parts: Parts, order: OpenstackOrder, signal: AbortSignal): Promise<MakeCall> {
   const { lookups, api, log } = parts;
-  const label = order.label as LabelConfig<OpenstackLabelOwn>;
+  const label = order.label;
   const [{ id: flavorId }, imageId, networks, microversion] = await Promise.all([
     lookups.flavor(label, signal),
     imageOf(parts, order, signal),
@@ -92,10 +83,10 @@ async function serverCall(parts: Parts, order: CreateOrder, signal: AbortSignal)
 }
 
 /** The id of the image to boot: an uploaded one, else the cloud's. */
-async function imageOf({ lookups }: Parts, { label, imageExternalId }: CreateOrder, signal: AbortSignal) {
+async function imageOf({ lookups }: Parts, { label, imageExternalId }: OpenstackOrder, signal: AbortSignal) {
   const uploaded = idOf(imageExternalId);
   if (uploaded !== undefined) return uploaded;
-  const { cloudImage } = label.own as OpenstackLabelOwn;
+  const { cloudImage } = label.own;
   if (cloudImage === null) throw noImage(label);
   return lookups.cloudImage(cloudImage, signal);
 }

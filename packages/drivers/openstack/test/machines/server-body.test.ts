@@ -1,12 +1,12 @@
-import type { CreateOrder } from "@nodeyard/driver";
 import { expect, test } from "vitest";
+import type { OpenstackOrder } from "../../src/config.ts";
 import { openstackConfig } from "../../src/index.ts";
 import { serverBody } from "../../src/machines/server-body.ts";
 
 function bodyOf(
   label: object = {},
   pool: object = {},
-  more: Partial<CreateOrder> = {},
+  more: Partial<OpenstackOrder> = {},
   networkIds = ["net"],
 ) {
   const warned: object[] = [];
@@ -33,7 +33,7 @@ function bodyOf(
     az: null,
     request: { id: "100-1", tenantName: null, labels: ["small"] },
     ...more,
-  } as unknown as CreateOrder;
+  } as unknown as OpenstackOrder;
   const log = { warn: (facts: object) => void warned.push(facts) };
   const resolved = { flavorId: "1", imageId: "img", networkIds, microversion: "2.79" };
   return { body: serverBody(order, resolved, log) as Record<string, unknown>, warned };
