@@ -123,6 +123,7 @@ export async function lxdRig(
           const text = await faults.answer?.(request);
           return text === undefined ? wire.send(request) : { status: 200, headers: {}, text };
         },
+        listen: wire.listen,
         close: () => wire.close(),
       };
     },

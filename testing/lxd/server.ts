@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, openSync, readdirSync, readFileSync, rmdirSync, statSync } from "node:fs";
-import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -92,31 +92,43 @@ export class LxdServer {
     await this.call("PATCH", `/1.0/images/${fingerprint}?project=${project}`, { public: isPublic });
   }
 
-  /** Links its network with another server's, and returns where that one listens for this one. */
-  async linkTo(other: LxdServer): Promise<string> {
-    const inside = (server: LxdServer, ...words: string[]) =>
-      output("nsenter", ["-t", server.inside, "-n", "ip", ...words]);
-    await inside(
-      this,
-      "link",
-      "add",
-      "other0",
-      "type",
-      "veth",
-      "peer",
-      "name",
-      "other0",
-      "netns",
-      other.inside,
-    );
-    for (const [server, address] of [
-      [this, "192.0.2.1/30"],
-      [other, "192.0.2.2/30"],
-    ] as const) {
-      await inside(server, "addr", "add", address, "dev", "other0");
-      await inside(server, "link", "set", "other0", "up");
+  /** Links its network with others', and returns where it and each of them listens for the rest. Once for each server. */
+  async linkTo(...others: readonly LxdServer[]): Promise<readonly string[]> {
+    const all = [this, ...others];
+    const ip = (server: LxdServer, words: string) =>
+      output("nsenter", ["-t", server.inside, "-n", "ip", ...words.split(" ")]);
+    await ip(this, "link add others type bridge");
+    for (const [at, other] of others.entries()) {
+      await ip(this, `link add other${at} master others type veth peer name others netns ${other.inside}`);
+      await ip(this, `link set other${at} up`);
     }
-    return "https://192.0.2.2:8443";
+    for (const [at, server] of all.entries()) {
+      await ip(server, `addr add 192.0.2.${at + 1}/24 dev others`);
+      await ip(server, "link set others up");
+    }
+    return all.map((_, at) => `https://192.0.2.${at + 1}:8443`);
+  }
+
+  /** Makes it the first member, "member0", of a cluster, which bare servers join. */
+  async cluster(...others: readonly LxdServer[]): Promise<void> {
+    const [own, ...addresses] = (await this.linkTo(...others)).map((url) => url.slice("https://".length));
+    await this.call("PATCH", "/1.0", { config: { "core.https_address": own } });
+    await this.call("PUT", "/1.0/cluster", { server_name: "member0", enabled: true });
+    for (const [at, other] of others.entries()) {
+      const name = `member${at + 1}`;
+      const said = await this.#inside(["lxc", "cluster", "add", name, "--quiet"]);
+      const cluster = { enabled: true, server_name: name, server_address: addresses[at], member_config: [] };
+      const preseed = { cluster: { ...cluster, cluster_token: said.trim().split("\n").at(-1) } };
+      const file = join(other.folder, "preseed");
+      await writeFile(file, JSON.stringify(preseed));
+      await other.#inside(["sh", "-c", `lxd init --preseed <${file}`]);
+    }
+  }
+
+  /** A command in its network, as root of it. Returns what it says. */
+  #inside(words: readonly string[]): Promise<string> {
+    const env = [`LXD_DIR=${this.folder}/lxd`, `HOME=${this.folder}`];
+    return output("nsenter", ["-t", this.inside, "-n", "env", ...env, ...words]);
   }
 
   async stop(): Promise<void> {

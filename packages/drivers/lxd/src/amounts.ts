@@ -51,7 +51,7 @@ export function amountsOf({ type, expanded_config: config }: Instance): Resource
 /** What an instance of a label will use. */
 export const needOf = ({ type, cores, ram }: LxdLabelOwn): Resources => ({ ...countsOf(type), cores, ram });
 
-const countsOf = (type: string) => ({ instances: 1, [`${type}s`]: 1 });
+const countsOf = (type: string) => ({ instances: 1, ...(type !== "" && { [`${type}s`]: 1 }) });
 
 /** The limits of a project on some servers: the smaller of what it and they set. */
 export function limitsOf(project: Keys, servers: readonly z.infer<typeof RESOURCES>[]): Resources {

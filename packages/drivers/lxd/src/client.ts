@@ -11,6 +11,7 @@ import {
   type Wire,
 } from "@nodeyard/driver";
 import { z } from "zod";
+import { OPERATION, type OperationEvents, SUCCESS } from "./operations.ts";
 
 /** A call. `path` is below `/1.0`. */
 export interface LxdCall {
@@ -28,17 +29,9 @@ const ANSWER = z.object({
   ...{ type: z.string(), operation: TEXT, error: TEXT, metadata: z.unknown() },
   error_code: z.number().optional(),
 });
-const OPERATION = z.object({
-  status_code: z.number(),
-  err: z.string(),
-  metadata: z.record(z.string(), z.unknown()).nullish(),
-});
-
 /** An operation is asked for this long, seconds: the answer comes when it has ended. All other calls but uploads are answered at once. */
 const WAIT_S = "20";
 const TRY_MS = 30_000;
-/** Status of an operation that has ended well. Lower ones run, higher ones have failed: 400, and 401 when it was cancelled. */
-const SUCCESS = 200;
 const FAILED = 400;
 
 export interface LxdClientOptions extends Pick<DriverContext, "clock" | "random" | "observe"> {
@@ -46,11 +39,12 @@ export interface LxdClientOptions extends Pick<DriverContext, "clock" | "random"
   readonly server: string;
   readonly project: string;
   readonly send: Wire["send"];
+  readonly events: OperationEvents;
 }
 
 /**
  * The API of one server, within one project. Calls reject with ApiError, NoAnswer, OddAnswer, CloudConfigError or the signal's reason. What the server does
- * in the background is waited for by its operation, whose answer comes when it has ended.
+ * in the background is waited for by its operation, whose end the server tells.
  */
 export class LxdClient {
   readonly clock: DriverContext["clock"];
@@ -99,6 +93,7 @@ export class LxdClient {
     signal: AbortSignal,
     already?: RegExp,
   ): Promise<Readonly<Record<string, unknown>>> {
+    await this.#options.events.begin();
     try {
       const { type, operation } = await this.#call(call, signal, answered);
       return type === "async" ? await this.#end(`${call.method} ${call.path}`, operation, signal) : {};
@@ -109,9 +104,10 @@ export class LxdClient {
   }
 
   async #end(what: string, operation: string, signal: AbortSignal) {
-    const path = `${operation.replace(/^\/1\.0|\?.*$/g, "")}/wait`;
+    const path = operation.replace(/^\/1\.0|\?.*$/g, "");
+    const told = await this.#options.events.end(path.slice(path.lastIndexOf("/") + 1), signal);
     for (;;) {
-      const now = await this.maybe(OPERATION, path, signal, { timeout: WAIT_S });
+      const now = told ?? (await this.maybe(OPERATION, `${path}/wait`, signal, { timeout: WAIT_S }));
       // A server keeps an operation for seconds after its end, and none over its own restart.
       if (now === undefined) throw new NoAnswer(`${what}: the server has forgotten its operation`);
       if (now.status_code === SUCCESS) return now.metadata ?? {};
@@ -126,8 +122,7 @@ export class LxdClient {
   ): Promise<T> {
     const { server, project, observe } = this.#options;
     const what = `${method} ${path}`;
-    const origin = server.startsWith("/") ? "http://lxd" : server.replace(/\/$/, "");
-    const url = `${origin}/1.0${path}?${new URLSearchParams({ project, ...query })}`;
+    const url = `${originOf(server)}/1.0${path}?${new URLSearchParams({ project, ...query })}`;
     const headers = { "content-type": "application/json" };
     const body = content ?? (json && { headers, body: JSON.stringify(json) });
     const [, kind = "server", , below] = path.split("/");
@@ -137,6 +132,10 @@ export class LxdClient {
     return this.#calls.call(sent, (answer) => read(answer, what));
   }
 }
+
+/** Where a server is, by the configuration. */
+export const originOf = (server: string) =>
+  server.startsWith("/") ? "http://lxd" : server.replace(/\/$/, "");
 
 /** What the server says, unless it refuses. */
 function answered({ status, text }: HttpAnswer, what: string): z.infer<typeof ANSWER> {

@@ -1,8 +1,9 @@
 import { X509Certificate } from "node:crypto";
-import { CloudConfigError, type Driver, messageOf, renewedWire, type Wire } from "@nodeyard/driver";
+import { CloudConfigError, type Driver, messageOf, renewedWire } from "@nodeyard/driver";
 import type { TlsOptions } from "@nodeyard/driver/http";
 import { type LxdProviderConfig, type LxdProviderOwn, lxdConfig } from "./config.ts";
 import type { OpenBlob } from "./images.ts";
+import type { LxdWire } from "./operations.ts";
 import { openLxd } from "./provider.ts";
 
 /** What the driver uses of its host; tests provide their own. */
@@ -10,7 +11,7 @@ export interface LxdHost {
   /** Text of a file. */
   read(path: string): string;
   /** Opens the connections to a server, anew when the contents of its certificate files have changed. */
-  connect(tls: TlsOptions): Pick<Wire, "send" | "close">;
+  connect(tls: TlsOptions): LxdWire;
   readonly blob: OpenBlob;
 }
 
@@ -23,8 +24,13 @@ export function createLxdDriver({ read, connect, blob }: LxdHost): Driver<LxdPro
     capabilities: { launches: true, inventory: false, probes: false, tags: true, local: true },
     config: lxdConfig,
     open(config, context) {
-      const wire = renewedWire({ clock: context.clock, read: () => tlsOf(config.own, pem), connect });
-      return openLxd(config, context, { ...{ pem, blob }, ...wire });
+      const { clock } = context;
+      let latest: LxdWire | undefined;
+      // Events come by the connections that calls have opened.
+      const open = (tls: TlsOptions) => (latest = connect(tls));
+      const wire = renewedWire({ clock, read: () => tlsOf(config.own, pem), connect: open });
+      const listen: LxdWire["listen"] = (url, listener) => latest!.listen(url, listener);
+      return openLxd(config, context, { ...{ pem, blob, listen }, ...wire });
     },
   };
 }

@@ -12,7 +12,7 @@ export const mapError = errorMap([
   { kind: "unsupported", text: /cluster member not found/i },
   {
     kind: "capacity",
-    text: /no space left|quota exceeded|not enough (space|memory)|allocate memory|cluster member/i,
+    text: /no space left|quota exceeded|not enough (space|memory)|allocate memory|cluster member|target=.*unable to connect/i,
   },
   {
     kind: "transient",

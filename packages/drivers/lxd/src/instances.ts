@@ -30,7 +30,8 @@ export const INSTANCE = z.object({
   /** Member of the cluster; "none" without one. */
   location: z.string(),
   last_used_at: z.string(),
-  config: KEYS,
+  /** Null on a member of a cluster that is away: of such an instance only the name is told, and that it is "Error". */
+  config: KEYS.or(z.null().transform(() => ({}))),
   /** With the keys of the profiles. */
   expanded_config: KEYS,
   expanded_devices: DEVICES,

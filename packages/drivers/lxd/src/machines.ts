@@ -5,7 +5,6 @@ import {
   type MakeCall,
   machineName,
   NodeMachines,
-  sleep,
 } from "@nodeyard/driver";
 import { z } from "zod";
 import type { LxdCall, LxdClient } from "./client.ts";
@@ -20,9 +19,6 @@ import {
   type Server,
 } from "./instances.ts";
 
-/** First pause and longest pause until an instance that should be gone is deleted again, milliseconds. */
-const AGAIN_MS = 100;
-const SLOWEST_MS = 10_000;
 /** Names of instances, and fingerprints of images. */
 const NAME = /^[a-zA-Z0-9-]{1,64}$/;
 
@@ -56,17 +52,6 @@ export function nodeMachines(client: LxdClient, makeMs: number, closed: AbortSig
       new DriverError("transient", `${place}: instance ${name} is ${status}; its console may say why`),
     delete: remove,
     isLeaving: () => false,
-    // By then the server has said that the instance is gone. One that is still there has not heard of it.
-    async gone(name, _place, signal) {
-      for (
-        let pause = AGAIN_MS;
-        (await read(name, signal)) !== undefined;
-        pause = Math.min(2 * pause, SLOWEST_MS)
-      ) {
-        await sleep(clock, pause, signal);
-        await remove(name, signal);
-      }
-    },
     isProven: ({ name }, tag) => name === machineName(tag),
   });
 }

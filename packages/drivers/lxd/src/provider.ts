@@ -1,12 +1,13 @@
 import { type Cloud, cloudProvider, type DriverContext, type Place, type Provider } from "@nodeyard/driver";
 import { z } from "zod";
 import { amountsOf, limitsOf, needOf, PROJECT, RESOURCES } from "./amounts.ts";
-import { LxdClient, type LxdClientOptions } from "./client.ts";
+import { LxdClient, type LxdClientOptions, originOf } from "./client.ts";
 import type { LxdOrder, LxdProviderConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
 import { imagePart, imageStore, type OpenBlob } from "./images.ts";
 import { hasEnded, type Instance, SERVER, type Server, sourceOf } from "./instances.ts";
 import { describe, makeCall, nodeMachines } from "./machines.ts";
+import { type LxdWire, OperationEvents } from "./operations.ts";
 
 /** Characters of a console that are kept: what a machine said last. */
 const CONSOLE_LENGTH = 64 * 1024;
@@ -15,6 +16,7 @@ const MEMBER = z.object({ server_name: z.string(), status: z.string() });
 
 /** What a provider is made of, beside the handles of the process. */
 export interface ProviderParts extends Pick<LxdClientOptions, "send"> {
+  readonly listen?: LxdWire["listen"];
   readonly blob: OpenBlob;
   /** PEM of a remote's certificate. Throws CloudConfigError. */
   readonly pem: (path: string) => string;
@@ -25,14 +27,16 @@ export interface ProviderParts extends Pick<LxdClientOptions, "send"> {
 export function openLxd(
   config: LxdProviderConfig,
   { clock, random, observe }: DriverContext,
-  { send, blob, pem, close }: ProviderParts,
+  { send, listen, blob, pem, close }: ProviderParts,
 ): Promise<Provider> {
   const { own, pools } = config;
   const { server: address, project } = own;
   const labels = pools.flatMap((pool) => [...pool.labels.values()]);
   return cloudProvider<Instance>(config, mapError, (closed): Cloud<Instance> => {
+    const events = `${originOf(address).replace("http", "ws")}/1.0/events?${new URLSearchParams({ project, type: "operation" })}`;
     const client = new LxdClient({
       ...{ clock, random, send, server: address, project },
+      events: new OperationEvents(clock, listen && ((one) => listen(events, { ...one, signal: closed }))),
       ...(observe && { observe }),
     });
     const projectPath = `/projects/${encodeURIComponent(project)}`;

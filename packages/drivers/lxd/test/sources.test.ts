@@ -1,13 +1,18 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Machine, PoolConfig, UploadOrder } from "@nodeyard/driver";
+import type { ApiCall, PoolConfig, UploadOrder } from "@nodeyard/driver";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { compile, LxdServer, lxdImage, requireLxd } from "../../../../testing/lxd/index.ts";
+import { compile, LxdServer, lxdImage, requireLxd, Trust } from "../../../../testing/lxd/index.ts";
 import { patient } from "../../../../testing/patience.ts";
 import { contextOf, Launches, uploadOf } from "../../../../testing/qemu/index.ts";
 import { lxdDriver } from "../src/index.ts";
 
 const LIMIT_MS = patient(120_000);
+
+const overTls = (server: LxdServer, { cert, key }: Trust) => ({
+  ...{ server: server.address, "client-certificate": cert, "client-key": key },
+  "server-certificate": join(server.folder, "lxd/server.crt"),
+});
 
 describe.skipIf(requireLxd() !== undefined)("what machines are made from", () => {
   let server: LxdServer;
@@ -20,11 +25,11 @@ describe.skipIf(requireLxd() !== undefined)("what machines are made from", () =>
   });
 
   /** A provider on the server's socket, with one label. */
-  async function open(label: object, more: object = {}, on = server): Promise<Launches> {
+  async function open(label: object, more: object = {}, on = server, about = {}): Promise<Launches> {
     const labels = [{ name: "l", cores: 1, ram: 64, ...label }];
     const config = compile({ server: on.socket, pools: [{ name: "main", labels }], ...more });
     const pool = config.pools[0] as PoolConfig;
-    const provider = await lxdDriver.open(config, contextOf(Launches.installation));
+    const provider = await lxdDriver.open(config, { ...contextOf(Launches.installation), ...about });
     return new Launches({ config, pool, label: pool.labels.get("l")! }, provider);
   }
 
@@ -64,6 +69,25 @@ describe.skipIf(requireLxd() !== undefined)("what machines are made from", () =>
     await launches.provider.close();
   });
 
+  test.each([
+    ["a server on this host", () => ({})],
+    ["a server over TLS", async () => overTls(server, await Trust.make(server, "events"))],
+  ])("%s tells when its operations have ended, and is not asked", { timeout: LIMIT_MS }, async (_, where) => {
+    const images = { "cloud-images": [{ name: "tiny" }], ...(await where()) };
+    const calls: string[] = [];
+    const observe = ({ operation }: ApiCall) => void calls.push(operation);
+    const launches = await open({ "cloud-image": "tiny" }, images, server, { observe });
+    await launches.create("0000000008");
+    await launches.remove("0000000008");
+    const changes = calls.filter((call) => !call.endsWith("GET"));
+    expect(changes).toEqual([
+      "instances.POST",
+      ...["instances.state.PUT", "instances.state.PUT", "instances.DELETE"],
+    ]);
+    expect(calls).not.toContain("operations.wait.GET");
+    await launches.provider.close();
+  });
+
   test("an image of another server, which is downloaded for the first machine", {
     timeout: LIMIT_MS,
   }, async () => {
@@ -73,7 +97,8 @@ describe.skipIf(requireLxd() !== undefined)("what machines are made from", () =>
     await remote.call("PATCH", `/1.0/images/${id}`, { public: true });
     await remote.call("POST", "/1.0/images/aliases", { name: "public/tiny", target: id });
     const certificate = join(remote.folder, "lxd/server.crt");
-    const image = { image: "public/tiny", remote: await server.linkTo(remote), "remote-protocol": "lxd" };
+    const [, address] = await server.linkTo(remote);
+    const image = { image: "public/tiny", remote: address, "remote-protocol": "lxd" };
     const images = { "cloud-images": [{ name: "far", ...image, "remote-certificate": certificate }] };
     const launches = await open({ "cloud-image": "far" }, images);
     const machine = await launches.create("0000000003");
@@ -158,38 +183,5 @@ describe.skipIf(requireLxd() !== undefined)("what machines are made from", () =>
     });
     const other = { ...files, "server-certificate": cert };
     await expect(open({ "cloud-image": "tiny" }, { ...images, ...other })).rejects.toThrow(/certificate/);
-  });
-
-  test("a member of a cluster is a zone", { timeout: LIMIT_MS }, async () => {
-    const before = await open({ "cloud-image": "tiny" }, { "cloud-images": [{ name: "tiny" }] });
-    await server.call("PATCH", "/1.0", {
-      config: { "core.https_address": server.address.slice("https://".length) },
-    });
-    await server.call("PUT", "/1.0/cluster", { server_name: "one", enabled: true });
-    const launches = await open({ "cloud-image": "tiny" }, { "cloud-images": [{ name: "tiny" }] });
-    const { signal } = new AbortController();
-    // A cluster has a new certificate.
-    const here = launches.provider.place!();
-    expect(before.provider.place!()).not.toEqual(here);
-    await before.provider.list(signal);
-    expect(before.provider.place!()).toEqual(here);
-    await before.provider.close();
-    expect(await launches.provider.offers!.zones!.list(launches.order("0000000006").pool, signal)).toEqual([
-      "one",
-    ]);
-    const order = { ...launches.order("0000000006"), az: "one" };
-    // The network is not ready as soon as the server has become a member: launchers repeat what fails in passing.
-    const create = (): Promise<Machine> =>
-      launches
-        .run((context) => launches.provider.create(order, context))
-        .catch((error) => (error.kind === "transient" ? create() : Promise.reject(error)));
-    const machine = await create();
-    expect(machine).toMatchObject({ az: "one", hostId: "one" });
-    const elsewhere = { ...launches.order("0000000007"), az: "two" };
-    await expect(
-      launches.run((context) => launches.provider.create(elsewhere, context)),
-    ).rejects.toMatchObject({ kind: "unsupported" });
-    await launches.remove("0000000006");
-    await launches.provider.close();
   });
 });

@@ -19,7 +19,7 @@ test.skipIf(requireLxd() !== undefined)("one-big-machine-with-lxd.md", { timeout
       await images.addImage("default", "22.04", true);
       const certificate = join(images.folder, "lxd/server.crt");
       const remote = [
-        await server.linkTo(images),
+        (await server.linkTo(images))[1],
         "remote-protocol: lxd",
         `remote-certificate: ${certificate}`,
       ];

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { textIfExists } from "@nodeyard/runtime";
-import { Agent, type Dispatcher, ProxyAgent, request, Socks5ProxyAgent } from "undici";
+import { Agent, type Dispatcher, ProxyAgent, request, Socks5ProxyAgent, WebSocket } from "undici";
 import type { CloudHost } from "../cloud-driver.ts";
 import type { Around } from "../sign-in.ts";
 import { type HttpRequest, isStream, type Wire } from "../wire.ts";
@@ -25,6 +25,15 @@ export interface TlsOptions {
   readonly serverName?: string | null;
   /** Path of the socket on which the server listens on this host, whatever its address says. */
   readonly socketPath?: string | null;
+}
+
+/** What a server sends over a WebSocket. */
+export interface Listener {
+  onText(text: string): void;
+  /** It was closed, by either side, after it was open. */
+  onEnd(): void;
+  /** Closes it. */
+  readonly signal: AbortSignal;
 }
 
 /** A server that an authority of this host vouches for, and that learns by other means who calls. */
@@ -83,15 +92,18 @@ export function wireOf(
   tls: TlsOptions,
   proxyFor: (url: string) => string | null,
   connections = CONNECTIONS,
-): Wire {
+): Wire & { listen(url: string, listener: Listener): Promise<void> } {
   const dispatchers = new Map<string | null, Dispatcher>();
-  const ask = async ({ method, url, headers, body, signal }: HttpRequest, silenceMs = 0) => {
-    signal.throwIfAborted();
+  const dispatcherFor = (url: string) => {
     const proxy = proxyFor(url);
     const dispatcher = dispatchers.get(proxy) ?? dispatcherOf(tls, proxy, connections);
     dispatchers.set(proxy, dispatcher);
+    return dispatcher;
+  };
+  const ask = async ({ method, url, headers, body, signal }: HttpRequest, silenceMs = 0) => {
+    signal.throwIfAborted();
     return request(url, {
-      dispatcher,
+      dispatcher: dispatcherFor(url),
       method,
       headers: { ...headers },
       signal,
@@ -112,6 +124,22 @@ export function wireOf(
       const { statusCode: status, body } = await ask(one, SILENCE_MS);
       return { status, body, text: () => body.text() };
     },
+    /** Opens a WebSocket; resolves when it is open. */
+    listen: (url, { onText, onEnd, signal }) =>
+      new Promise((resolve, reject) => {
+        signal.throwIfAborted();
+        const socket = new WebSocket(url, { dispatcher: dispatcherFor(url) });
+        const close = () => socket.close();
+        signal.addEventListener("abort", close, { once: true });
+        socket.onopen = () => resolve();
+        socket.onmessage = ({ data }) => onText(String(data));
+        socket.onerror = ({ error }) => reject(error);
+        socket.onclose = () => {
+          signal.removeEventListener("abort", close);
+          reject(new Error(`${url} was closed before it was open`));
+          onEnd();
+        };
+      }),
     close: async () => void (await Promise.all([...dispatchers.values()].map((one) => one.close()))),
   };
 }
