@@ -65,6 +65,7 @@ export const SUITES: readonly Suite[] = [
       ...src("faces/{api,metrics,legacy}", "pool/{asking,config,operations,planning}", "base/telemetry"),
       ...whole(
         "faces/client",
+        "connect/{kit,boskos,artemis}",
         "drivers/{kit,testkit,fake,static,metastatic,azure,gce,ibmvpc}",
         "base/{keyscan,runtime}",
       ),
@@ -268,6 +269,27 @@ export const SUITES: readonly Suite[] = [
     turn: 0,
     takes: { seconds: 120, processors: 0.8, limit: 20 },
     needs: ["build"],
+  },
+  {
+    // The real Boskos and tmt, once: kept in ~/.cache/nodeyard, outside of the repository.
+    name: "connect-install",
+    command: ["testing/connect/install.sh"],
+    covers: ["testing/connect/{install,boskos,tmt}.sh"],
+    turn: 4,
+    takes: { seconds: 1, processors: 1, limit: 30 },
+  },
+  {
+    name: "connect",
+    command: vitest("connect"),
+    covers: [
+      ...testsOf("connect"),
+      ...src("connect/{kit,boskos,artemis}"),
+      "testing/connect/**",
+      "docs/how-to/serve-{boskos,tmt}.md",
+    ],
+    turn: 4,
+    takes: { seconds: 240, processors: 0.8, limit: 40 },
+    needs: ["build", "connect-install"],
   },
   {
     name: "kills",

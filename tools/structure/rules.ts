@@ -134,6 +134,8 @@ export const PAGE_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   "docs/how-to/debug-a-stuck-request.md": ["testing/pages/steps.ts"],
   "docs/how-to/follow-a-node.md": ["testing/pages/steps.ts"],
   "docs/how-to/metastatic.md": ["testing/pages/steps.ts"],
+  "docs/how-to/serve-boskos.md": ["testing/pages/steps.ts"],
+  "docs/how-to/serve-tmt.md": ["testing/pages/steps.ts"],
   "docs/how-to/publish-a-release.md": ["testing/release/main.ts"],
   "docs/how-to/install.md": ["tools/build/verify.ts", "testing/debian/main.ts", "testing/oci/images.ts"],
 };

@@ -60,6 +60,12 @@ export const SLOW: readonly Suite[] = [
     include: ["testing/gitea/**/*.test.ts"],
   },
   {
+    name: "connect",
+    about:
+      "clients and servers of other systems that connectors stand for: the real Boskos and its client, the real tmt",
+    include: ["testing/connect/real/**/*.test.ts"],
+  },
+  {
     name: "pages",
     about: "tutorials, read from top to bottom and from bottom to top; what operators paste; and the site",
     include: ["testing/pages/**/*.test.ts", "packages/nodeyard/cli/test/pages/*.test.ts"],

@@ -6,6 +6,7 @@ export {
   type Section,
 } from "./config.ts";
 export { type ConnectParts, startConnectors } from "./connectors.ts";
+export { type Facade, facadeFields, openFacade } from "./edge/facade.ts";
 export { type HttpAnswer, type HttpCall, httpCall, refusal } from "./edge/http.ts";
 export { readSecret } from "./edge/secret-file.ts";
 export { ConnectConfigError, OnNodeError, SystemError } from "./errors.ts";

@@ -7,6 +7,8 @@ import {
   readSecret,
   startConnectors,
 } from "@nodeyard/connect";
+import { artemis } from "@nodeyard/connect-artemis";
+import { boskos } from "@nodeyard/connect-boskos";
 import { gitea } from "@nodeyard/connect-gitea";
 import { PrometheusExporter } from "@nodeyard/metrics";
 import { Counters, type ProcessLog } from "@nodeyard/telemetry";
@@ -16,7 +18,7 @@ import { listenMetrics } from "./edge/metrics-server.ts";
 import type { Stoppable } from "./until-stopped.ts";
 
 /** Systems that connectors speak with. */
-export const CONNECTOR_KINDS: readonly ConnectorKind<never>[] = [gitea];
+export const CONNECTOR_KINDS: readonly ConnectorKind<never>[] = [artemis, boskos, gitea];
 
 export interface ConnectOptions {
   /** Path of connect.yaml. */

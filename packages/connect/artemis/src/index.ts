@@ -1,0 +1,1 @@
+export { artemis } from "./artemis.ts";

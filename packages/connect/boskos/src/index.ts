@@ -1,0 +1,1 @@
+export { boskos } from "./boskos.ts";
