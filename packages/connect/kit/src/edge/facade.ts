@@ -1,12 +1,12 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { type AddressInfo, isIP } from "node:net";
-import { type Clock, keepSecret, messageOf, settledWithin } from "@nodeyard/runtime";
+import { type Clock, messageOf, settledWithin } from "@nodeyard/runtime";
 import type { Log } from "@nodeyard/telemetry";
 import fastify, { type FastifyInstance } from "fastify";
 import { z } from "zod";
-import { Keys, secretIn } from "../config.ts";
+import { Keys } from "../config.ts";
 import { ConnectConfigError } from "../errors.ts";
+import { readSecret } from "./secret-file.ts";
 
 /** Words of sections whose connector serves the protocol of another system. */
 export const facadeFields = {
@@ -99,8 +99,7 @@ function credentialsOf({ username, "password-file": file }: FacadePlace): string
   if (username === undefined && file === undefined) return undefined;
   if (username === undefined || file === undefined)
     throw new ConnectConfigError("username and password-file belong together: set both, or none");
-  const password = secretIn(file, (path) => readFileSync(path, "utf8"));
-  keepSecret(password, "configured");
+  const password = readSecret(file);
   return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
 }
 
