@@ -1,9 +1,7 @@
-import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
-import { userInfo } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Running, Site } from "../../packages/nodeyard/cli/test/nodeyard.ts";
-import { type Sshd, startSshd } from "../sshd/index.ts";
+import type { Running } from "../../packages/nodeyard/cli/test/nodeyard.ts";
+import { LoginYard, until } from "../login-yard.ts";
 import { type Gitea, startGitea } from "./server.ts";
 
 export interface Job {
@@ -14,58 +12,36 @@ export interface Job {
   readonly runner_name?: string;
 }
 
-/** A Gitea with a repository, a Nodeyard whose nodes are logins of this machine, and connectors between them. */
+/** A Gitea with a repository, a pool, and connectors between them. */
 export class GiteaSite {
   readonly gitea: Gitea;
-  readonly site: Site;
-  readonly #sshd: Sshd;
+  readonly yard: LoginYard;
   readonly #connect: string;
   #pushes = 0;
 
   static async open(nodes: number): Promise<GiteaSite> {
     const gitea = await startGitea();
-    const site = new Site("");
-    const key = join(site.folder, "key");
-    execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", key]);
-    const sshd = await startSshd({ authorizedKey: readFileSync(`${key}.pub`, "utf8").trim() });
-    site.write(`
-labels: [{name: small, min-ready: 0}]
-providers:
-  - name: lab
-    driver: static
-    pools:
-      - name: main
-        nodes:
-          - name: ${sshd.host}
-            labels: small
-            username: ${userInfo().username}
-            connection-port: ${sshd.port}
-            host-key: ${sshd.hostKeys[0]}
-            max-parallel-jobs: ${nodes}
-`);
-    await site.up();
     await gitea.call("POST", "/user/repos", { name: "r", auto_init: true, default_branch: "main" });
     await gitea.call("PATCH", "/repos/admin1/r", { has_actions: true });
-    return new GiteaSite(gitea, site, sshd);
+    return new GiteaSite(gitea, await LoginYard.open(nodes));
   }
 
-  private constructor(gitea: Gitea, site: Site, sshd: Sshd) {
+  private constructor(gitea: Gitea, yard: LoginYard) {
     this.gitea = gitea;
-    this.site = site;
-    this.#sshd = sshd;
-    this.#connect = join(site.folder, "connect.yaml");
-    writeFileSync(join(site.folder, "gitea-token"), gitea.token);
+    this.yard = yard;
+    this.#connect = join(yard.site.folder, "connect.yaml");
+    writeFileSync(join(yard.site.folder, "gitea-token"), gitea.token);
   }
 
   /** Starts a connector; `fault`: of its runners. */
   async connect(fault = "", idle = 300): Promise<Running> {
-    const { folder, state } = this.site;
+    const { folder, state } = this.yard.site;
     const runner = `${process.execPath} ${join(import.meta.dirname, "runner.mjs")}`;
     writeFileSync(
       this.#connect,
       `
 nodeyard: {url: ${state}/http.sock}
-ssh: {identity-file: ${folder}/key}
+ssh: {identity-file: ${this.yard.key}}
 connectors:
   - name: forge
     system: gitea
@@ -79,7 +55,7 @@ connectors:
       - {runs-on: [nodeyard-small], label: small, time: 600}
 `,
     );
-    const running = this.site.start("connect", "-c", this.#connect);
+    const running = this.yard.site.start("connect", "-c", this.#connect);
     await running.printed("the connectors run");
     return running;
   }
@@ -101,7 +77,7 @@ connectors:
     const { sha } = await call<{ sha?: string }>("GET", path).catch(() => ({ sha: undefined }));
     const before = (await this.jobs()).length;
     await call(sha === undefined ? "POST" : "PUT", path, { content, sha, message: name, branch: "main" });
-    await this.until(async () => (await this.jobs()).length > before);
+    await until(async () => (await this.jobs()).length > before);
   }
 
   async jobs(): Promise<readonly Job[]> {
@@ -111,15 +87,10 @@ connectors:
     );
   }
 
-  /** Looks again until it is so; the runner of tests has the limit of time. */
-  async until(isSo: () => Promise<boolean>): Promise<void> {
-    while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-
   /** Resolves when all jobs have ended. */
   async ended(): Promise<readonly Job[]> {
     let jobs: readonly Job[] = [];
-    await this.until(async () => {
+    await until(async () => {
       jobs = await this.jobs();
       return jobs.every(({ status }) => status === "completed");
     });
@@ -128,8 +99,8 @@ connectors:
 
   /** Resolves when no lease, no node in use and no runner is left. */
   clean(): Promise<void> {
-    return this.until(async () => {
-      const leases = await this.site.json<object[]>("list", "--leases");
+    return until(async () => {
+      const leases = await this.yard.leases();
       const { runners } = await this.gitea.call<{ runners: object[] | null }>(
         "GET",
         "/repos/admin1/r/actions/runners",
@@ -139,8 +110,7 @@ connectors:
   }
 
   async close(): Promise<void> {
-    await this.site.close();
-    await this.#sshd.stop();
+    await this.yard.close();
     await this.gitea.stop();
   }
 }

@@ -329,16 +329,16 @@ export const SUITES: readonly Suite[] = [
     takes: { seconds: 1, processors: 1, limit: 40 },
   },
   {
-    name: "gitea",
-    command: vitest("gitea"),
+    name: "runners",
+    command: vitest("runners"),
     covers: [
-      ...testsOf("gitea"),
-      ...whole("connect/{kit,gitea}"),
-      "testing/gitea/**",
-      "docs/how-to/gitea-runners.md",
+      ...testsOf("runners"),
+      ...whole("connect/{kit,gitea,github}"),
+      "testing/{gitea,github}/**",
+      "docs/how-to/{gitea,github}-runners.md",
     ],
     turn: 5,
-    takes: { seconds: 90, processors: 0.7, limit: 20 },
+    takes: { seconds: 120, processors: 0.7, limit: 20 },
     needs: ["build", "gitea-build"],
   },
   {

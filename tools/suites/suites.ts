@@ -55,9 +55,10 @@ export const SLOW: readonly Suite[] = [
     ],
   },
   {
-    name: "gitea",
-    about: "jobs of a real Gitea on nodes of the pool; testing/gitea/build.sh builds it",
-    include: ["testing/gitea/**/*.test.ts"],
+    name: "runners",
+    about:
+      "jobs of a real Gitea, which testing/gitea/build.sh builds, and of a double of GitHub, on nodes of the pool",
+    include: ["testing/{gitea,github}/**/*.test.ts"],
   },
   {
     name: "connect",

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../../login-yard.ts";
 import { requireTools } from "../../skipped.ts";
 import { requireSshd } from "../../sshd/index.ts";
 import { GITEA } from "../server.ts";
@@ -14,7 +15,7 @@ describe.skipIf(skipped)("jobs of a real Gitea on nodes of the pool", () => {
   let ran: string;
   beforeAll(async () => {
     site = await GiteaSite.open(4);
-    ran = join(site.site.folder, "ran");
+    ran = join(site.yard.site.folder, "ran");
     writeFileSync(ran, "");
   });
   afterAll(() => site?.close());
@@ -43,13 +44,13 @@ describe.skipIf(skipped)("jobs of a real Gitea on nodes of the pool", () => {
 
   test("people find the node of a job by the job's id, and the connector may die and come back while it runs", async () => {
     writeFileSync(ran, "");
-    const gate = join(site.site.folder, "gate");
+    const gate = join(site.yard.site.folder, "gate");
     const connector = await site.connect();
     await site.push([`echo begun >>${ran}; until [ -e ${gate} ]; do sleep 0.1; done; echo done >>${ran}`]);
-    await site.until(async () => lines().includes("begun"));
+    await until(async () => lines().includes("begun"));
     const job = (await site.jobs()).find(({ status }) => status === "in_progress")!;
-    await site.until(async () => {
-      const { code, out } = await site.site.run("explain", "job", String(job.id));
+    await until(async () => {
+      const { code, out } = await site.yard.site.run("explain", "job", String(job.id));
       return code === 0 && out.includes("granted");
     });
     await connector.kill("SIGKILL");
@@ -67,13 +68,13 @@ describe.skipIf(skipped)("jobs of a real Gitea on nodes of the pool", () => {
     const deaf = await site.connect("never");
     await site.push(["echo a", "echo b", "echo c"].map((line) => `${line} >>${ran}`));
     const granted = async (count: number) => {
-      const leases = await site.site.json<{ state: string }[]>("list", "--leases");
+      const leases = await site.yard.leases();
       return leases.length === count && leases.every(({ state }) => state === "granted");
     };
-    await site.until(() => granted(3));
+    await until(() => granted(3));
     // Cancels them.
     await site.push([`echo late >>${ran}`]);
-    await site.until(() => granted(1));
+    await until(() => granted(1));
     await deaf.kill("SIGKILL");
     // Its successor finds a runner that has started and takes nothing.
     const successor = await site.connect("", 1);

@@ -61,7 +61,7 @@ export type ConnectConfig = Omit<z.output<typeof file>, "connectors"> & {
 /** The schema of the whole file, for its reference. */
 export function connectSchema(kinds: readonly ConnectorKind[]): z.ZodObject {
   const sections = kinds.map((kind) =>
-    kind.options.extend({ name, system: z.literal(kind.name) }).meta({ title: kind.name }),
+    kind.options.safeExtend({ name, system: z.literal(kind.name) }).meta({ title: kind.name }),
   );
   return file.extend({ connectors: z.array(z.union(sections)).min(1) });
 }

@@ -8,7 +8,7 @@ export {
 export { type ConnectParts, startConnectors } from "./connectors.ts";
 export { type Facade, facadeFields, openFacade } from "./edge/facade.ts";
 export { type HttpAnswer, type HttpCall, httpCall, refusal } from "./edge/http.ts";
-export { readSecret } from "./edge/secret-file.ts";
+export { readKey, readSecret } from "./edge/secret-file.ts";
 export { ConnectConfigError, OnNodeError, SystemError } from "./errors.ts";
 export { type Connector, type ConnectorKind, type ConnectorParts, connectorKind } from "./kind.ts";
 export type { NodeShell, Program, ProgramEnd } from "./on-node.ts";

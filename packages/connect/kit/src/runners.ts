@@ -9,6 +9,8 @@ export interface Runner {
   readonly name: string;
   /** `waiting` for its node, `starting` or without a job yet, `busy` with a job. */
   state: "waiting" | "starting" | "busy";
+  /** Monotonic time at which it was asked for. */
+  readonly since: number;
   /** Ends it. */
   readonly stop: AbortController;
   lease?: Lease;
@@ -124,7 +126,8 @@ export class RunnerPool {
   }
 
   #add(name: string): void {
-    const runner: Runner = { name, state: "waiting", stop: new AbortController() };
+    const since = this.#parts.clock.monotonic();
+    const runner: Runner = { name, state: "waiting", since, stop: new AbortController() };
     this.#runners.set(name, runner);
     this.#track(this.#live(runner));
   }

@@ -10,6 +10,7 @@ import {
 import { artemis } from "@nodeyard/connect-artemis";
 import { boskos } from "@nodeyard/connect-boskos";
 import { gitea } from "@nodeyard/connect-gitea";
+import { github } from "@nodeyard/connect-github";
 import { PrometheusExporter } from "@nodeyard/metrics";
 import { Counters, type ProcessLog } from "@nodeyard/telemetry";
 import { type Machine, VERSION } from "@nodeyard/telemetry/machine";
@@ -18,7 +19,7 @@ import { listenMetrics } from "./edge/metrics-server.ts";
 import type { Stoppable } from "./until-stopped.ts";
 
 /** Systems that connectors speak with. */
-export const CONNECTOR_KINDS: readonly ConnectorKind<never>[] = [artemis, boskos, gitea];
+export const CONNECTOR_KINDS: readonly ConnectorKind<never>[] = [artemis, boskos, gitea, github];
 
 export interface ConnectOptions {
   /** Path of connect.yaml. */

@@ -1,0 +1,45 @@
+import { type Connector, connectorKind, RunnerPool, readKey, readSecret } from "@nodeyard/connect";
+import { type Options, options } from "./options.ts";
+import { ScaleSet } from "./scale-set.ts";
+import { ScaleSetService } from "./service.ts";
+import { type Credentials, SignIn } from "./sign-in.ts";
+
+/** A runner scale set of GitHub Actions, each of whose jobs has a runner and a node of its own. */
+export const github = connectorKind("github", options, async (given, parts): Promise<Connector> => {
+  const service = new ScaleSetService(parts.clock, new SignIn(parts.clock, given.url, credentialsOf(given)));
+  const set = new ScaleSet(service, given, parts);
+  const lease = { labels: [given.label], for_seconds: given.time, priority: given.priority };
+  const wish = { system: "github", key: given["scale-set"], lease, idleMs: given.idle * 1_000 };
+  const pool = new RunnerPool(runnersOf(service, set, given), wish, parts);
+  const stop = new AbortController();
+  const following = set.follow(pool, stop.signal);
+  return {
+    async close() {
+      stop.abort(new Error("the connector is stopped"));
+      await Promise.all([following, pool.close()]);
+    },
+  };
+});
+
+function credentialsOf({ "token-file": token, app }: Options): Credentials {
+  if (app === undefined) return { token: readSecret(token!) };
+  return { clientId: app["client-id"], installation: app["installation-id"], key: readKey(app["key-file"]) };
+}
+
+function runnersOf(service: ScaleSetService, set: ScaleSet, { start }: Options) {
+  const remove = (name: string) => service.remove(name);
+  return {
+    remove,
+    async begin(name: string) {
+      const id = await set.id();
+      let config = await service.register(id, name);
+      if (config === undefined) {
+        // Left from a start whose connection broke before the node had it.
+        await remove(name);
+        config = await service.register(id, name);
+      }
+      if (config === undefined) throw new Error(`GitHub keeps a runner ${name} that it does not remove`);
+      return { script: start, env: { ACTIONS_RUNNER_INPUT_JITCONFIG: config } };
+    },
+  };
+}

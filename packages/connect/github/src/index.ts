@@ -1,0 +1,1 @@
+export { github } from "./github.ts";

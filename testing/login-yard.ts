@@ -1,0 +1,59 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import { Site } from "../packages/nodeyard/cli/test/nodeyard.ts";
+import { type Sshd, startSshd } from "./sshd/index.ts";
+
+/** A Nodeyard whose nodes, of the label `small`, are logins of this machine by a real sshd. */
+export class LoginYard {
+  readonly site: Site;
+  /** Path of the private key that logs in. */
+  readonly key: string;
+  readonly #sshd: Sshd;
+
+  static async open(nodes: number): Promise<LoginYard> {
+    const site = new Site("");
+    const key = join(site.folder, "key");
+    execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", key]);
+    const sshd = await startSshd({ authorizedKey: readFileSync(`${key}.pub`, "utf8").trim() });
+    site.write(`
+labels: [{name: small, min-ready: 0}]
+providers:
+  - name: lab
+    driver: static
+    pools:
+      - name: main
+        nodes:
+          - name: ${sshd.host}
+            labels: small
+            username: ${userInfo().username}
+            connection-port: ${sshd.port}
+            host-key: ${sshd.hostKeys[0]}
+            max-parallel-jobs: ${nodes}
+`);
+    await site.up();
+    return new LoginYard(site, key, sshd);
+  }
+
+  private constructor(site: Site, key: string, sshd: Sshd) {
+    this.site = site;
+    this.key = key;
+    this.#sshd = sshd;
+  }
+
+  /** Leases that have not ended. */
+  leases(): Promise<readonly { readonly state: string; readonly job: { readonly id: string } | null }[]> {
+    return this.site.json("list", "--leases");
+  }
+
+  async close(): Promise<void> {
+    await this.site.close();
+    await this.#sshd.stop();
+  }
+}
+
+/** Looks again until it is so; the runner of tests has the limit of time. */
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 100));
+}
