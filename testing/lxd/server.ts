@@ -59,6 +59,11 @@ export class LxdServer {
     }
   }
 
+  /** This host, as the server sees it. */
+  get gateway(): string {
+    return new URL(this.address).hostname.replace(/\d+$/, "1");
+  }
+
   /** Id of the first process inside, as this host counts: setpriv has become unshare, whose child it is. */
   get inside(): string {
     const { pid } = this.#process;

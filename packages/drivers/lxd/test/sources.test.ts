@@ -2,9 +2,16 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ApiCall, PoolConfig, UploadOrder } from "@nodeyard/driver";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { compile, LxdServer, lxdImage, requireLxd, Trust } from "../../../../testing/lxd/index.ts";
+import {
+  compile,
+  LxdServer,
+  lxdImage,
+  requireLxd,
+  startStreams,
+  Trust,
+} from "../../../../testing/lxd/index.ts";
 import { patient } from "../../../../testing/patience.ts";
-import { contextOf, Launches, uploadOf } from "../../../../testing/qemu/index.ts";
+import { contextOf, Launches, output, uploadOf } from "../../../../testing/qemu/index.ts";
 import { lxdDriver } from "../src/index.ts";
 
 const LIMIT_MS = patient(120_000);
@@ -33,8 +40,12 @@ describe.skipIf(requireLxd() !== undefined)("what machines are made from", () =>
     return new Launches({ config, pool, label: pool.labels.get("l")! }, provider);
   }
 
-  async function upload({ provider }: Launches, uploadId: string): Promise<string> {
-    const image = uploadOf((await lxdImage()).rootfs, "tar");
+  async function upload(
+    { provider }: Launches,
+    uploadId: string,
+    image?: ReturnType<typeof uploadOf>,
+  ): Promise<string> {
+    image ??= uploadOf((await lxdImage()).rootfs, "tar");
     const tag = {
       installation: Launches.installation,
       provider: "big",
@@ -66,6 +77,17 @@ describe.skipIf(requireLxd() !== undefined)("what machines are made from", () =>
     const text = await launches.provider.offers!.console!.read(launches.order("0000000001").tag, about);
     expect(text).toContain(`${machines[0]!.hostname} is up`);
     for (const node of ["0000000001", "0000000002"]) await launches.remove(node);
+    await launches.provider.close();
+  });
+
+  test("a disk of the builder is an image for virtual machines", { timeout: LIMIT_MS }, async () => {
+    const label = { diskimage: "built", type: "virtual-machine" };
+    const launches = await open(label, { diskimages: [{ name: "built" }] });
+    expect(launches.provider.offers!.images!.formats[0]).toBe("qcow2");
+    const file = join(server.folder, "disk.qcow2");
+    await output("qemu-img", ["create", "-f", "qcow2", file, "1M"]);
+    const id = await upload(launches, "0000000002", uploadOf(file, "qcow2"));
+    expect(await server.call("GET", `/1.0/images/${id}`)).toMatchObject({ type: "virtual-machine" });
     await launches.provider.close();
   });
 
@@ -106,6 +128,21 @@ describe.skipIf(requireLxd() !== undefined)("what machines are made from", () =>
     expect(await server.call("GET", `/1.0/images/${id}`)).toMatchObject({ cached: true });
     await launches.remove("0000000003");
     await launches.provider.close();
+  });
+
+  test("an image of a server of images, by its alias", { timeout: LIMIT_MS }, async () => {
+    const streams = await startStreams(server, "tiny/1/cloud");
+    try {
+      const image = { image: "tiny/1/cloud", remote: streams.url, "remote-certificate": streams.certificate };
+      const launches = await open({ "cloud-image": "far" }, { "cloud-images": [{ name: "far", ...image }] });
+      const machine = await launches.create("0000000010");
+      expect(await launches.hostKeys(machine)).toHaveLength(1);
+      expect(streams.asked).toContain("streams/v1/index.json");
+      await launches.remove("0000000010");
+      await launches.provider.close();
+    } finally {
+      await streams.close();
+    }
   });
 
   test("a snapshot, with what was prepared in it", { timeout: LIMIT_MS }, async () => {
