@@ -115,9 +115,8 @@ export async function openstackRig(site: OpenstackSite, elsewhere: OpenstackSite
     loseTag: ({ id }) => user.put("compute", `/servers/${id}/metadata`, { metadata: {} }),
     drive: (work) => work,
     async settle() {
-      // A leaked server is told to end, and nobody waits for it.
-      do await new Promise((resolve) => setTimeout(resolve, 1_500));
-      while (await isDeleting(user));
+      // A leaked server is told to end, and nobody waits for it. Nova notes that before it answers.
+      while (await isDeleting(user)) await new Promise((resolve) => setTimeout(resolve, 100));
     },
     fillQuota: () => quota(0),
     breakList: () =>
