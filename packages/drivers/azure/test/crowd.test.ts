@@ -36,7 +36,7 @@ function crowdAt(settings: Partial<AzureSettings>, rate: number, plan: Omit<Crow
 }
 
 test("200 requests, quota, throttling, a zone without room, lost answers, killed launchers", {
-  timeout: patient(120_000),
+  timeout: patient(240_000),
 }, async () => {
   const most = 60;
   const figures = await crowdAt(
@@ -51,7 +51,7 @@ test("200 requests, quota, throttling, a zone without room, lost answers, killed
 });
 
 test("200 requests that nothing disturbs take one call each way, and a third of one for lists", {
-  timeout: patient(120_000),
+  timeout: patient(240_000),
 }, async () => {
   const quotas = { standardDSv5Family: 2 * requests, cores: 2 * requests };
   const figures = await crowdAt({ quotas }, 10, { launchers: 1, kills: [] });

@@ -37,7 +37,7 @@ async function crowdAt(settings: Partial<GceSettings>, rate: number, plan: Omit<
 }
 
 test("200 requests, quota, throttling, a zone without room, lost answers, killed launchers", {
-  timeout: patient(120_000),
+  timeout: patient(240_000),
 }, async () => {
   const most = 60;
   const figures = await crowdAt(
@@ -53,7 +53,7 @@ test("200 requests, quota, throttling, a zone without room, lost answers, killed
 });
 
 test("200 requests that nothing disturbs take one call each way, and a third of one for lists", {
-  timeout: patient(120_000),
+  timeout: patient(240_000),
 }, async () => {
   const figures = await crowdAt({}, 10, { launchers: 1, kills: [] });
   assertServed(figures, { requests, most: requests });

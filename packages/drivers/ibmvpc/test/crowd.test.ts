@@ -54,14 +54,14 @@ const KILLED = { launchers: 3, kills: [0.3, 0.6] };
 const POOL = { "max-servers": most };
 
 test("200 requests, quota, throttling, a zone without room, lost answers, killed launchers", {
-  timeout: patient(120_000),
+  timeout: patient(240_000),
 }, async () => {
   const figures = await crowdAt(DISTURBED, POOL, 5, KILLED);
   assertServed(figures, { requests, most });
 });
 
 test("the same with floating IPs, of which there are fewer than nodes, for a call more each way", {
-  timeout: patient(120_000),
+  timeout: patient(240_000),
 }, async () => {
   const { addresses, ...figures } = await crowdAt(DISTURBED, { ...POOL, "public-ipv4": true }, 5, KILLED);
   assertServed(figures, { requests, most, launch: 2.2, removal: 2.3 });
@@ -69,7 +69,7 @@ test("the same with floating IPs, of which there are fewer than nodes, for a cal
 });
 
 test("200 requests that nothing disturbs take one call each way, and a third of one for lists", {
-  timeout: patient(120_000),
+  timeout: patient(240_000),
 }, async () => {
   const figures = await crowdAt({}, {}, 10, { launchers: 1, kills: [] });
   assertServed(figures, { requests, most: requests });
