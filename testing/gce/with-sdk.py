@@ -95,7 +95,12 @@ with tempfile.NamedTemporaryFile() as file:
     file.write(b"disk" * (5 << 20))
     file.flush()
     transfer_manager.upload_chunks_concurrently(
-        file.name, bucket.blob("sdk.tar.gz"), chunk_size=16 << 20, max_workers=2, worker_type=transfer_manager.THREAD
+        file.name,
+        bucket.blob("sdk.tar.gz"),
+        chunk_size=16 << 20,
+        max_workers=2,
+        worker_type=transfer_manager.THREAD,
+        checksum="md5",
     )
 image = compute_v1.Image(
     name="sdk", raw_disk={"source": "https://storage.googleapis.com/ci-images/sdk.tar.gz", "container_type": "TAR"}

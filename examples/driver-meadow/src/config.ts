@@ -1,4 +1,4 @@
-import { type ConfigOf, cloudConfig, Is, Key, type OwnOf } from "@nodeyard/driver";
+import { type ConfigOf, cloudConfig, Is, Key, type OrderOf } from "@nodeyard/driver";
 
 const provider = {
   endpoint: Key.text("Address of the cloud's API.", { needed: true }),
@@ -20,4 +20,4 @@ export const meadowConfig = cloudConfig(
 );
 
 export type MeadowProviderConfig = ConfigOf<typeof meadowConfig>;
-export type MeadowLabelOwn = OwnOf<typeof meadowConfig, "label">;
+export type MeadowOrder = OrderOf<typeof meadowConfig>;

@@ -10,7 +10,6 @@ import {
   imageMetadata,
   imageSteps,
   imageTagOf,
-  type LabelConfig,
   type MachineTable,
   machineMetadata,
   type Piece,
@@ -23,7 +22,9 @@ import {
   unlessRefused,
 } from "@nodeyard/driver";
 import { MeadowApi, type Thing } from "./api.ts";
-import { type MeadowLabelOwn, type MeadowProviderConfig, meadowConfig } from "./config.ts";
+import { type MeadowOrder, type MeadowProviderConfig, meadowConfig } from "./config.ts";
+
+type MeadowLabel = MeadowOrder["label"];
 
 const mapError = errorMap([
   { kind: "quota", codes: ["quota"] },
@@ -59,8 +60,8 @@ function meadow(
     ...{ clock, what: "list of sizes", freshMs: 300_000, staleMs: 600_000 },
     load: (signal) => api.list<{ name: string; cores: number; ram: number }>("sizes", signal),
   });
-  const sizeOf = async (label: LabelConfig, signal: AbortSignal) => {
-    const { flavorName: size, minRam } = label.own as MeadowLabelOwn;
+  const sizeOf = async (label: MeadowLabel, signal: AbortSignal) => {
+    const { flavorName: size, minRam } = label.own;
     const all = await sizes.get(signal);
     const found = all.find((one) => one.ram >= minRam && (size === null || one.name === size));
     if (found === undefined) throw new DriverError("configuration", `label ${label.name}: no size fits`);
@@ -80,16 +81,16 @@ function meadow(
       delete: (id, signal) => api.delete(`/machines/${id}`, signal),
       read: (id, signal) => unlessRefused(api.call("GET", `/machines/${id}`, signal)),
     },
-    async make({ tag, label, hostname, az, imageExternalId }, _, signal) {
+    async make({ tag, label, hostname, az, imageExternalId }: MeadowOrder, _, signal) {
       const { name: size } = await sizeOf(label, signal);
-      const image = imageExternalId ?? (label.own as MeadowLabelOwn).cloudImage;
+      const image = imageExternalId ?? label.own.cloudImage;
       // The token makes a call whose answer was lost return the same machine.
       const labels = machineMetadata(tag);
       const order = { name: hostname, size, zone: az, image, labels, token: tagKey(tag) };
       return async (until) => (await api.call("POST", "/machines", until, order)).id;
     },
-    async *expose({ tag, label }, { id: machine }, signal) {
-      if (!(label.own as MeadowLabelOwn).address) return null;
+    async *expose({ tag, label }: MeadowOrder, { id: machine }, signal) {
+      if (!label.own.address) return null;
       yield { step: "address", deadlineMs: CALL_MS };
       const order = { machine, labels: machineMetadata(tag), token: tagKey(tag) };
       return (await api.call("POST", "/addresses", signal, order)).host;
@@ -122,7 +123,7 @@ function meadow(
       return ({ size }) => ({ instances: 1, cores: all.get(size)?.cores ?? 0, ram: all.get(size)?.ram ?? 0 });
     },
     quota: (signal) => api.call<Record<string, number>>("GET", "/quota", signal),
-    async need(label: LabelConfig<MeadowLabelOwn>, signal) {
+    async need(label: MeadowLabel, signal) {
       const { cores, ram } = await sizeOf(label, signal);
       return { instances: 1, cores, ram, ...(label.own.address && { addresses: 1 }) };
     },

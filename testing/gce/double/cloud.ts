@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { type Clock, sleep } from "@nodeyard/runtime";
 import { Bucket, BucketRefusal } from "../../bucket.ts";
 import { type Answer, type Arrived, Dropped, silence } from "../../double-server.ts";
@@ -181,7 +182,9 @@ export class GceCloud {
       const answer = this.storage.answer(arrived.method, pathname, searchParams, arrived.body, 1_000);
       if (fault?.how === "drop-answer") throw new Dropped();
       note(answer.status);
-      return answer;
+      if (arrived.method !== "PUT") return answer;
+      const md5 = createHash("md5").update(arrived.body).digest("base64");
+      return { ...answer, headers: { ...answer.headers, "x-goog-hash": `md5=${md5}` } };
     } catch (error) {
       const isRefused = error instanceof Refusal || error instanceof BucketRefusal;
       note(isRefused ? error.status : 0);
