@@ -59,6 +59,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/run.ts")).defineShell,
   },
   {
+    name: "gitlab",
+    summary: "be the custom executor of a GitLab runner: config, prepare, run and cleanup of its jobs",
+    load: async () => (await import("./commands/gitlab.ts")).defineGitlab,
+  },
+  {
     name: "release",
     summary: "release leases; their nodes are returned at once",
     load: async () => (await import("./commands/release.ts")).defineRelease,

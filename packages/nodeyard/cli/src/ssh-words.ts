@@ -1,5 +1,13 @@
 import type { NodeAccess } from "./backend/backend.ts";
 
+/**
+ * Without these options ssh waits for a dead node as long as TCP does: two minutes to connect, hours on an existing connection, and the
+ * lease is kept meanwhile. The command itself may be silent for any time.
+ */
+export const SSH_LIMITS = ["ConnectTimeout=30", "ServerAliveInterval=30", "ServerAliveCountMax=4"].flatMap(
+  (limit) => ["-o", limit],
+);
+
 type Login = Pick<NodeAccess, "interface_ip" | "connection_port" | "connection_type" | "username">;
 
 /** The command that logs in to a node, or undefined where SSH is not how it is reached. Safe to paste into a shell. */

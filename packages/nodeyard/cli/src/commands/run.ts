@@ -7,7 +7,7 @@ import { withBackend } from "../backend/with-backend.ts";
 import { CommandError, CommandFailed, NoNode, TimedOut, UsageError } from "../errors.ts";
 import { askAndUse, awaitNodes, giveBack, type LeaseOptions } from "../leasing.ts";
 import type { Session } from "../session.ts";
-import { quote, sshWords } from "../ssh-words.ts";
+import { quote, SSH_LIMITS, sshWords } from "../ssh-words.ts";
 import { addLeaseOptions } from "./request.ts";
 
 interface RunOptions extends LeaseOptions {
@@ -41,15 +41,6 @@ function define(command: Command): Command {
       return label;
     });
 }
-
-/**
- * Without these options ssh waits for a dead node as long as TCP does: two minutes to connect, hours on an existing connection, and the
- * lease is kept meanwhile. The command itself may be silent for any time.
- */
-const LIMITS = ["ConnectTimeout=30", "ServerAliveInterval=30", "ServerAliveCountMax=4"].flatMap((limit) => [
-  "-o",
-  limit,
-]);
 
 /** Leases a node, runs ssh on it, and gives the lease back whatever happens. Rejects with CommandFailed, whose code is that of ssh. */
 async function onNode(
@@ -103,7 +94,7 @@ async function leaseAndRun(
         "-o",
         // The keys were read when the node was made: another one is not the node that was leased.
         "StrictHostKeyChecking=yes",
-        ...LIMITS,
+        ...SSH_LIMITS,
       );
       try {
         code = await runProgram("ssh", [...sshOptions, ...login, ...words.map(quote)]);
