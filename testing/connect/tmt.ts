@@ -1,10 +1,9 @@
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { userInfo } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { requireTools } from "../skipped.ts";
-import { requireSshd, type Sshd } from "../sshd/index.ts";
+import { requireSshd } from "../sshd/index.ts";
 import { adopt } from "../zookeeper/children.ts";
 
 /** For `describe.skipIf(requireTmt())`: why the real tmt cannot run here, or undefined. */
@@ -36,14 +35,6 @@ export function guestConfig(folder: string): readonly string[] {
   ] as const)
     writeFileSync(join(programs, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
   return [`SetEnv HOME=${folder} PATH=${programs}:${process.env.PATH}`];
-}
-
-/** A pool with one static host. */
-export function hostConfig({ host, port, hostKeys }: Sshd, label: string): string {
-  const { username } = userInfo();
-  const node = { name: host, labels: label, username, "connection-port": port, "host-key": hostKeys[0] };
-  const pools = [{ name: "main", nodes: [node] }];
-  return stringify({ labels: [{ name: label }], providers: [{ name: "lab", driver: "static", pools }] });
 }
 
 /** A run of the real tmt. */

@@ -65,7 +65,7 @@ export const SUITES: readonly Suite[] = [
       ...src("faces/{api,metrics,legacy}", "pool/{asking,config,operations,planning}", "base/telemetry"),
       ...whole(
         "faces/client",
-        "connect/{kit,boskos,artemis}",
+        "connect/{kit,boskos,artemis,garm}",
         "drivers/{kit,testkit,fake,static,metastatic,azure,gce,ibmvpc}",
         "base/{keyscan,runtime}",
       ),

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { artemis } from "@nodeyard/connect-artemis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Sshd, startSshd } from "../../sshd/index.ts";
-import { guestConfig, hostConfig, requireTmt, TmtTree } from "../tmt.ts";
+import { hostConfig } from "../host-config.ts";
+import { guestConfig, requireTmt, TmtTree } from "../tmt.ts";
 import { type Opened, Yard } from "../yard.ts";
 
 describe.skipIf(requireTmt())("the real tmt", () => {

@@ -8,7 +8,8 @@ import { follow } from "../../../packages/nodeyard/cli/test/pages/guide.ts";
 import { type Sshd, startSshd } from "../../sshd/index.ts";
 import { freePort } from "../../zookeeper/index.ts";
 import { BOSKOS_FOLDER, requireBoskos } from "../boskos-real.ts";
-import { guestConfig, hostConfig, requireTmt, tmtProgram } from "../tmt.ts";
+import { hostConfig } from "../host-config.ts";
+import { guestConfig, requireTmt, tmtProgram } from "../tmt.ts";
 
 const PATH = process.env.PATH ?? "";
 

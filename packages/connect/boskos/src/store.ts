@@ -7,6 +7,8 @@ import { type LeaseRow, type Resource, type ResourceRecord, resourceOf, shown } 
 export const FREE = "free";
 /** States after which nobody wants the node as it is: it is returned. In any other state it stays, without an owner. */
 const RETURNED: ReadonlySet<string> = new Set(["dirty", "toBeDeleted", "tombstone"]);
+/** After so long a list shows what was written. */
+const SHOWN_MS = 60_000;
 const LEASE_ID = /^[0-9a-f]{12}$/;
 
 /** Resources as their leases have them. */
@@ -29,6 +31,9 @@ export class Store {
       const resource = this.#newest(lease);
       if (resource !== undefined) found.push(resource);
     }
+    // Leases that ended by their time.
+    const oldest = this.#clock.now() - SHOWN_MS;
+    for (const [id, { updated }] of this.#written) if (updated < oldest) this.#written.delete(id);
     return found;
   }
 

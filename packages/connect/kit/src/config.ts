@@ -25,14 +25,12 @@ export const Keys = {
   seconds: z.int().min(1).max(31_536_000),
 } as const;
 
-const file = z.strictObject({
-  nodeyard: z
-    .strictObject({
-      url: z.string().min(1).describe("http://HOST:PORT, https://HOST, or the path of a socket"),
-      "token-file": Keys.secretFile.optional(),
-    })
-    .optional()
-    .describe("the pool; not needed in the process of `nodeyard up`"),
+/** Words of every file of a connector: where the pool is, and how nodes are logged in to. */
+export const poolFields = {
+  nodeyard: z.strictObject({
+    url: z.string().min(1).describe("http://HOST:PORT, https://HOST, or the path of a socket"),
+    "token-file": Keys.secretFile.optional(),
+  }),
   ssh: z
     .strictObject({
       "identity-file": z
@@ -42,6 +40,11 @@ const file = z.strictObject({
         .describe("private key for nodes; default: what ssh finds"),
     })
     .default({}),
+} as const;
+
+const file = z.strictObject({
+  nodeyard: poolFields.nodeyard.optional().describe("the pool; not needed in the process of `nodeyard up`"),
+  ssh: poolFields.ssh,
   metrics: address.optional().describe("where Prometheus finds /metrics"),
   connectors: z.array(z.looseObject({ name, system: z.string() })).min(1),
 });

@@ -42,6 +42,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/daemons.ts")).defineConnect,
   },
   {
+    name: "garm",
+    summary: "make and return machines for GARM, which calls this as its external provider",
+    load: async () => (await import("./commands/garm.ts")).defineGarm,
+  },
+  {
     name: "request",
     summary:
       "request nodes, all together or not at all; you keep them until the lease is released or expires",

@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { type AddressInfo, isIP } from "node:net";
-import { type Clock, messageOf, settledWithin } from "@nodeyard/runtime";
-import type { Log } from "@nodeyard/telemetry";
+import { messageOf, settledWithin } from "@nodeyard/runtime";
 import fastify, { type FastifyInstance } from "fastify";
 import { z } from "zod";
 import { Keys } from "../config.ts";
 import { ConnectConfigError } from "../errors.ts";
+import type { ConnectorParts } from "../kind.ts";
 import { readSecret } from "./secret-file.ts";
 
 /** Words of sections whose connector serves the protocol of another system. */
@@ -47,7 +47,7 @@ const MAX_CONNECTIONS = 1_024;
  */
 export async function openFacade(
   place: FacadePlace,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { name: connector, clock, log, counters }: ConnectorParts,
   add: (app: FastifyInstance) => void,
 ): Promise<Facade> {
   const credentials = credentialsOf(place);
@@ -66,21 +66,23 @@ export async function openFacade(
     reply.header("www-authenticate", 'Basic realm="nodeyard"').code(401).type("text/plain; charset=utf-8");
     return reply.send("send the user name and the password of this connector\n");
   });
-  app.addHook("onResponse", async ({ method, url }, { statusCode }) =>
-    log.debug({ method, url, status: statusCode }, "answered a call"),
-  );
+  app.addHook("onResponse", async ({ method, url, routeOptions }, { statusCode }) => {
+    const call = `${method} ${routeOptions.url ?? "other"}`;
+    counters.add("connect.calls", 1, { connector, call, result: String(statusCode) });
+    log.debug({ method, url, status: statusCode }, "answered a call");
+  });
   add(app);
   const { host, port } = place.listen;
-  const name = isIP(host) === 6 ? `[${host}]` : host;
+  const shown = isIP(host) === 6 ? `[${host}]` : host;
   await app.listen({ host, port }).catch((cause: unknown) => {
     throw new ConnectConfigError(
-      `cannot listen on ${name}:${port} (${messageOf(cause)}); choose another address`,
+      `cannot listen on ${shown}:${port} (${messageOf(cause)}); choose another address`,
       {
         cause,
       },
     );
   });
-  const url = `http://${name}:${(app.server.address() as AddressInfo).port}`;
+  const url = `http://${shown}:${(app.server.address() as AddressInfo).port}`;
   if (credentials === undefined && !/^(127\.|localhost$|::1$)/.test(host))
     log.warn({ url }, "whoever reaches this address may take nodes: set username and password-file");
   return {
