@@ -118,30 +118,20 @@ function listener(server: Server, address: string, port: number | undefined): Li
 function adopt(socket: Socket, name: string, onPeer: OnPeer): void {
   // "close" always follows, and does the work. Without a listener an error would end the process.
   socket.on("error", () => undefined);
-  let corked = false;
+  const out = isSecure(socket) ? frameByFrame(socket) : together(socket);
   const peer: Peer = {
     name,
     local: name === UNIX,
     get queuedBytes() {
-      return socket.writableLength;
+      return out.queuedBytes();
     },
     write(bytes) {
-      if (socket.destroyed || socket.writableEnded) return;
-      if (!corked) {
-        // Writes of one turn of the event loop leave in one system call.
-        corked = true;
-        socket.cork();
-        setImmediate(() => {
-          corked = false;
-          socket.uncork();
-        });
-      }
-      socket.write(bytes);
+      if (!socket.destroyed && !socket.writableEnded) out.write(bytes);
     },
     pause: () => socket.pause(),
     resume: () => socket.resume(),
     end() {
-      socket.end();
+      out.end();
       // Not the socket's own timeout, which restarts with every byte: a client that sends slowly could keep the connection open.
       const patience = setTimeout(() => socket.destroy(), LINGER_MS);
       socket.once("close", () => clearTimeout(patience));
@@ -156,6 +146,80 @@ function adopt(socket: Socket, name: string, onPeer: OnPeer): void {
     return;
   }
   socket.on("data", (bytes: Buffer) => handlers.arrived(bytes));
-  socket.on("drain", () => handlers.drained());
+  out.onDrained(() => handlers.drained());
   socket.once("close", () => handlers.closed());
+}
+
+/** The way out of a connection. */
+interface Outlet {
+  queuedBytes(): number;
+  write(bytes: Uint8Array): void;
+  /** Ends the stream after everything written. */
+  end(): void;
+  onDrained(listener: () => void): void;
+}
+
+/** Writes of one turn of the event loop leave in one system call. */
+function together(socket: Socket): Outlet {
+  let corked = false;
+  return {
+    queuedBytes: () => socket.writableLength,
+    write(bytes) {
+      if (!corked) {
+        corked = true;
+        socket.cork();
+        setImmediate(() => {
+          corked = false;
+          socket.uncork();
+        });
+      }
+      socket.write(bytes);
+    },
+    end: () => socket.end(),
+    onDrained: (listener) => socket.on("drain", listener),
+  };
+}
+
+/**
+ * Each frame in a TLS record of its own, as a ZooKeeper sends them. kazoo, and so Zuul, waits for its socket and does not see a second frame
+ * in a record that OpenSSL has read: it would lie there until the next ping. Node joins what is written while a write is under way.
+ */
+function frameByFrame(socket: Socket): Outlet {
+  let waiting: Uint8Array[] = [];
+  let waitingBytes = 0;
+  let isWriting = false;
+  let isEnding = false;
+  let drained = () => {};
+  const next = () => {
+    const bytes = waiting.shift();
+    isWriting = bytes !== undefined;
+    if (bytes !== undefined) {
+      waitingBytes -= bytes.length;
+      socket.write(bytes, next);
+    } else if (isEnding) socket.end();
+    else drained();
+  };
+  socket.once("close", () => {
+    waiting = [];
+    waitingBytes = 0;
+  });
+  return {
+    queuedBytes: () => socket.writableLength + waitingBytes,
+    write(bytes) {
+      waiting.push(bytes);
+      waitingBytes += bytes.length;
+      if (!isWriting) next();
+    },
+    end() {
+      isEnding = true;
+      if (!isWriting) socket.end();
+    },
+    onDrained(listener) {
+      drained = listener;
+    },
+  };
+}
+
+function isSecure(socket: Socket): boolean {
+  return "encrypted" in socket;
 }
