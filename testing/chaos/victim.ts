@@ -25,8 +25,9 @@ export interface VictimOptions {
   readonly log?: string;
   /** The executable's source; default: that of this checkout. */
   readonly bin?: string;
-  /** Whether the kill plan is loaded into it; default true. */
-  readonly inside?: boolean;
+  /** Whether the kill plan is loaded into it; default true. A path: another module instead. */
+  readonly inside?: boolean | string;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A real process of the program that will be killed. */
@@ -39,16 +40,23 @@ export class Victim {
 
   /** `words`: the command line. */
   constructor(words: readonly string[], options: VictimOptions = {}) {
-    const { kill, log, bin = BIN, inside = true } = options;
+    const { kill, log, bin = BIN, inside = true, env = {} } = options;
+    const module = inside === true ? INSIDE : inside;
     this.#child = spawn(
       process.execPath,
-      ["--disable-warning=ExperimentalWarning", ...(inside ? ["--import", INSIDE] : []), bin, ...words],
+      [
+        "--disable-warning=ExperimentalWarning",
+        ...(module === false ? [] : ["--import", module]),
+        bin,
+        ...words,
+      ],
       {
         env: {
           ...process.env,
           NODEYARD_STATE: "",
           NODEYARD_CHAOS_KILL: kill === undefined ? "" : `${kill.effect}:${kill.moment}:${kill.count}`,
           ...(log === undefined ? {} : { NODEYARD_CHAOS_LOG: log }),
+          ...env,
         },
         stdio: ["ignore", "ignore", "pipe"],
       },

@@ -342,6 +342,30 @@ export const SUITES: readonly Suite[] = [
     needs: ["build", "gitea-build"],
   },
   {
+    // The real Zuul and its Ansible, installed once: kept in ~/.cache/nodeyard, outside of the repository.
+    name: "zuul-install",
+    command: ["testing/zuul/install.sh"],
+    covers: ["testing/zuul/{install.sh,requirements.txt}"],
+    turn: 2,
+    takes: { seconds: 1, processors: 1, limit: 30 },
+  },
+  {
+    name: "zuul",
+    command: vitest("zuul"),
+    covers: [
+      ...testsOf("zuul"),
+      ...CORE,
+      ...src("base/zookeeper"),
+      ...whole("connect/zuul"),
+      "packages/connect/kit/src/**",
+      "testing/zuul/**",
+      "examples/zuul-role/**",
+    ],
+    turn: 2,
+    takes: { seconds: 420, processors: 1, limit: 40 },
+    needs: ["build", "zuul-install"],
+  },
+  {
     name: "seeds",
     command: vitest("seeds"),
     covers: [...testsOf("seeds"), ...CORE, ...src("pool/planning"), "simulation/**"],

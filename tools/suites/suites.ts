@@ -67,6 +67,11 @@ export const SLOW: readonly Suite[] = [
     include: ["testing/connect/real/**/*.test.ts"],
   },
   {
+    name: "zuul",
+    about: "the real Zuul, whose scheduler and executor run jobs on nodes of Nodeyard",
+    include: ["testing/zuul/**/*.test.ts"],
+  },
+  {
     name: "pages",
     about: "tutorials, read from top to bottom and from bottom to top; what operators paste; and the site",
     include: ["testing/pages/**/*.test.ts", "packages/nodeyard/cli/test/pages/*.test.ts"],

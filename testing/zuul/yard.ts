@@ -1,0 +1,90 @@
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Victim } from "../chaos/victim.ts";
+import { patient } from "../patience.ts";
+import { removeFolder, temporaryFolder } from "../zookeeper/children.ts";
+import { type Certificates, freePort, makeCertificates, startZooKeeper } from "../zookeeper/index.ts";
+
+const run = promisify(execFile);
+const BIN = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
+
+export type StoreName = "zookeeper" | "embedded";
+
+/** A node as `nodeyard list --json` prints it. */
+export interface ListedNode {
+  readonly id: string;
+  readonly state: string;
+  readonly label: readonly string[];
+  readonly comment: string | null;
+  readonly hold_job: string | null;
+}
+
+/** A Nodeyard whose tree the real Zuul shares: over TLS, which Zuul insists on. */
+export interface Yard {
+  /** Zuul's `hosts`. */
+  readonly hosts: string;
+  readonly tls: Certificates;
+  /** Writes the labels and providers, and starts the launcher or `up` on them. */
+  start(labelsAndProviders: string): Promise<Victim>;
+  /** Where an embedded one answers REST. */
+  readonly socket: string;
+  /** A command of the CLI; resolves with what it prints. */
+  run(...words: readonly string[]): Promise<string>;
+  /** The same, as JSON. */
+  json<T>(...words: readonly string[]): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** ZooKeeper starts at once; the embedded tree serves from `start` on. `more`: words for its daemon. */
+export async function makeYard(store: StoreName, more: readonly string[] = []): Promise<Yard> {
+  const folder = await temporaryFolder("nodeyard-yard-");
+  const zookeeper = store === "zookeeper" ? await startZooKeeper({ tls: true }) : undefined;
+  const tls = zookeeper?.tls ?? (await makeCertificates(folder));
+  const port = zookeeper?.port ?? (await freePort());
+  const config = join(folder, "nodepool.yaml");
+  const common = ["--state", join(folder, "state"), "-c", config];
+  const head = `zookeeper-servers: [{host: localhost, port: ${port}}]
+zookeeper-tls: {cert: ${tls.cert}, key: ${tls.key}, ca: ${tls.ca}}
+`;
+  const daemon = zookeeper
+    ? ["launcher", "--no-webapp"]
+    : [
+        "up",
+        "--listen",
+        `127.0.0.1:${port}`,
+        "--tls-cert",
+        tls.cert,
+        "--tls-key",
+        tls.key,
+        "--tls-ca",
+        tls.ca,
+      ];
+  const command = async (...words: readonly string[]) => {
+    const argv = ["--disable-warning=ExperimentalWarning", BIN, ...common, ...words];
+    return (await run(process.execPath, argv, { timeout: patient(60_000) })).stdout;
+  };
+  let victim: Victim | undefined;
+  return {
+    hosts: `localhost:${port}`,
+    tls,
+    async start(labelsAndProviders) {
+      await victim?.signal("SIGKILL");
+      writeFileSync(config, (zookeeper ? head : "") + labelsAndProviders);
+      victim = new Victim([...common, ...daemon, ...more], { inside: false });
+      if (!(await victim.printed(zookeeper ? "the launcher runs" : "Nodeyard is up")))
+        throw new Error(victim.errors);
+      return victim;
+    },
+    socket: join(folder, "state/http.sock"),
+    run: command,
+    json: async <T>(...words: readonly string[]) => JSON.parse(await command(...words, "--json")) as T,
+    async close() {
+      await victim?.signal("SIGKILL");
+      await zookeeper?.stop();
+      await removeFolder(folder);
+    },
+  };
+}
