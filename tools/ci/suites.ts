@@ -360,6 +360,7 @@ export const SUITES: readonly Suite[] = [
       "packages/connect/kit/src/**",
       "testing/zuul/**",
       "examples/zuul-role/**",
+      "docs/how-to/zuul-without-nodepool.md",
     ],
     turn: 2,
     takes: { seconds: 420, processors: 1, limit: 40 },

@@ -6,7 +6,8 @@ export { RecordError, type RecordErrorCode, readable } from "./errors.ts";
 export * from "./failure-record.ts";
 export * from "./host-claim.ts";
 export * from "./images.ts";
-export type { ObjectText } from "./json/object-text.ts";
+export { ObjectText } from "./json/object-text.ts";
+export { parseObject } from "./json/parse.ts";
 export * from "./lease.ts";
 export {
   type Claim,

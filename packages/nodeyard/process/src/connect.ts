@@ -11,6 +11,7 @@ import { artemis } from "@nodeyard/connect-artemis";
 import { boskos } from "@nodeyard/connect-boskos";
 import { gitea } from "@nodeyard/connect-gitea";
 import { github } from "@nodeyard/connect-github";
+import { zuul } from "@nodeyard/connect-zuul";
 import { PrometheusExporter } from "@nodeyard/metrics";
 import { Counters, type ProcessLog } from "@nodeyard/telemetry";
 import { type Machine, VERSION } from "@nodeyard/telemetry/machine";
@@ -19,7 +20,7 @@ import { listenMetrics } from "./edge/metrics-server.ts";
 import type { Stoppable } from "./until-stopped.ts";
 
 /** Systems that connectors speak with. */
-export const CONNECTOR_KINDS: readonly ConnectorKind<never>[] = [artemis, boskos, gitea, github];
+export const CONNECTOR_KINDS: readonly ConnectorKind<never>[] = [artemis, boskos, gitea, github, zuul];
 
 export interface ConnectOptions {
   /** Path of connect.yaml. */

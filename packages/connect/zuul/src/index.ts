@@ -1,0 +1,1 @@
+export { zuul } from "./kind.ts";
