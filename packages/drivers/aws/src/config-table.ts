@@ -142,11 +142,9 @@ const provider = {
     2,
     FLOAT,
   ),
-  "object-storage": Key.inner(
-    Key.section({ "bucket-name": Key.text("Bucket.", { needed: "validator", like: aws.BUCKET }) }),
-    "Where uploads go first.",
-    { default: null },
-  )
+  "object-storage": Key.optional("Where uploads go first.", {
+    "bucket-name": Key.text("Bucket.", { needed: "validator", like: aws.BUCKET }),
+  })
     .map((storage) => storage?.bucketName ?? null)
     .as("bucket"),
   "image-format": Key.oneOf("Format of uploads.", ["ova", "vhd", "vhdx", "vmdk", "raw"], { default: "raw" }),

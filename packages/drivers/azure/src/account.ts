@@ -1,12 +1,4 @@
-import {
-  type Clock,
-  DriverError,
-  ListWatch,
-  type Log,
-  messageOf,
-  SharedValues,
-  tagOf,
-} from "@nodeyard/driver";
+import { type Clock, ListWatch, type Log, messageOf, SharedValues, tagOf } from "@nodeyard/driver";
 import { Arm, type ArmOptions } from "./arm.ts";
 import { type AzureResource, keyOf } from "./resources.ts";
 import { type Sizes, sizesOf } from "./sizes.ts";
@@ -99,12 +91,6 @@ export class AzureAccount extends Arm {
     };
     const how = { load, freshMs: IMAGES_MS };
     return (await this.#shared.get(`image of ${JSON.stringify(filter)}`, how, signal)) || undefined;
-  }
-
-  /** Rejects with `configuration` when there is no such subnet. It may be in another group, and in another subscription. */
-  async assertSubnet(id: string, signal: AbortSignal): Promise<void> {
-    if ((await this.get(id, signal)) === undefined)
-      throw new DriverError("configuration", `there is no subnet ${id}; correct network or subnet-id`);
   }
 
   override async close(): Promise<void> {

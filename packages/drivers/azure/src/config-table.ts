@@ -32,16 +32,11 @@ const addresses = {
 };
 
 const part = (description: string) => Key.text(description, { needed: "validator", like: Is.NOT_EMPTY });
-const gallery = (description: string) =>
-  Key.inner(
-    Key.section({
-      "gallery-name": part("Gallery."),
-      name: part("Image."),
-      version: Key.text("Version.", { shown: "the latest", like: Is.NOT_EMPTY }),
-    }),
-    description,
-    { default: null },
-  );
+const gallery = {
+  "gallery-name": part("Gallery."),
+  name: part("Image."),
+  version: Key.text("Version.", { shown: "the latest", like: Is.NOT_EMPTY }),
+};
 
 const network = Key.section({
   "resource-group": Key.text("Its resource group.", { shown: "the provider's", like: GROUP }),
@@ -53,28 +48,23 @@ const cloudImage = {
   password: Key.text("Password of the user.").secret(),
   "generate-password": Key.flag("A random password for the user, which is not kept.", { default: false }),
   key: Key.text("Public key of the user.", { shown: "zuul-public-key", like: Is.NOT_EMPTY }),
-  "image-reference": Key.inner(
-    Key.section({
-      sku: part("SKU."),
-      publisher: part("Publisher."),
-      offer: part("Offer."),
-      version: part("Version, or `latest`."),
-    }),
-    "An image of the marketplace.",
-    { default: null },
-  ),
+  "image-reference": Key.optional("An image of the marketplace.", {
+    sku: part("SKU."),
+    publisher: part("Publisher."),
+    offer: part("Offer."),
+    version: part("Version, or `latest`."),
+  }),
   "image-id": Key.text("Id of an image, or of a version in a gallery.", { like: RESOURCE }),
-  "image-filter": Key.inner(
-    Key.section({
-      name: Key.text("Name.", { like: Is.NOT_EMPTY }),
-      location: Key.text("Location.", { like: Is.NOT_EMPTY }),
-      tags: Key.metadata("Tags."),
-    }),
-    "Of the images of the resource group that fit, the last by name.",
-    { default: null },
+  "image-filter": Key.optional("Of the images of the resource group that fit, the last by name.", {
+    name: Key.text("Name.", { like: Is.NOT_EMPTY }),
+    location: Key.text("Location.", { like: Is.NOT_EMPTY }),
+    tags: Key.metadata("Tags."),
+  }),
+  "community-gallery-image": Key.optional("An image of a community gallery.", gallery),
+  "shared-gallery-image": Key.optional(
+    "An image of a gallery that is shared with the subscription.",
+    gallery,
   ),
-  "community-gallery-image": gallery("An image of a community gallery."),
-  "shared-gallery-image": gallery("An image of a gallery that is shared with the subscription."),
 };
 
 const diskimage = {

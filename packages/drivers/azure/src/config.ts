@@ -13,21 +13,6 @@ export interface ImageFacts extends Pick<CloudImageKeys, "password" | "generateP
   readonly source: object | { readonly filter: NonNullable<CloudImageKeys["imageFilter"]> } | null;
 }
 
-/** Where a subnet is in the subscription. */
-export interface SubnetPlace {
-  readonly group: string;
-  readonly network: string;
-  readonly name: string;
-}
-
-/** The addresses of a pool's machines; a public one has a private one below it. */
-export interface AzurePoolOwn {
-  readonly ipv4: boolean;
-  readonly ipv6: boolean;
-  readonly publicIpv4: boolean;
-  readonly publicIpv6: boolean;
-}
-
 const none: ImageFacts = { source: null, password: null, generatePassword: false, key: null };
 
 /** The keys of an azure provider: schema, defaults and compiler (docs/reference/configuration.md). */
@@ -56,7 +41,8 @@ export type AzureProviderConfig = ConfigOf<typeof azureConfig>;
 export type AzureLabelOwn = OwnOf<typeof azureConfig, "label">;
 export type AzureOrder = OrderOf<typeof azureConfig>;
 
-function addressesOf(provider: AddressKeys, pool: AddressKeys): AzurePoolOwn {
+/** The addresses of a pool's machines; a public one has a private one below it. */
+function addressesOf(provider: AddressKeys, pool: AddressKeys) {
   const publicIpv4 = pool.publicIpv4 ?? provider.publicIpv4 ?? true;
   const publicIpv6 = pool.publicIpv6 ?? provider.publicIpv6 ?? false;
   const ipv6 = (pool.ipv6 ?? provider.ipv6 ?? false) || publicIpv6;
@@ -66,14 +52,10 @@ function addressesOf(provider: AddressKeys, pool: AddressKeys): AzurePoolOwn {
 }
 
 /** Id of the subnet, or where it is in the subscription; null: none is configured. */
-function subnetOf({ subnetId, network, resourceGroup }: ProviderKeys): string | SubnetPlace | null {
+function subnetOf({ subnetId, network: named, resourceGroup }: ProviderKeys) {
   if (subnetId !== null) return subnetId;
-  if (network == null || network.network === null) return null;
-  return {
-    group: network.resourceGroup ?? resourceGroup,
-    network: network.network,
-    name: network.subnet,
-  };
+  if (named == null || named.network === null) return null;
+  return { group: named.resourceGroup ?? resourceGroup, network: named.network, name: named.subnet };
 }
 
 type Sources = Omit<CloudImageKeys, "password" | "generatePassword" | "key">;
@@ -93,10 +75,6 @@ function sourceOf({
   return imageId === null ? null : { id: imageId };
 }
 
-function inGallery({
-  galleryName,
-  name,
-  version,
-}: NonNullable<CloudImageKeys["sharedGalleryImage"]>): string {
+function inGallery({ galleryName, name, version }: NonNullable<CloudImageKeys["sharedGalleryImage"]>) {
   return `${galleryName}/Images/${name}${version === null ? "" : `/Versions/${version}`}`;
 }

@@ -4,20 +4,21 @@ import {
   cloudDriver,
   type Driver,
   type DriverContext,
+  DriverError,
   type LabelConfig,
   type MachineTable,
   marketType,
   memoryEvidence,
 } from "@nodeyard/driver";
 import { type AddressedVm, AzureAccount } from "./account.ts";
-import { type AzureLabelOwn, type AzureProviderConfig, azureConfig } from "./config.ts";
+import { type AzureLabelOwn, type AzureOrder, type AzureProviderConfig, azureConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
 import { identityOf } from "./identity.ts";
 import { imageStore } from "./images.ts";
 import { machineWork, subnetId } from "./machines.ts";
 import { besideMachines } from "./parts.ts";
 import { keyOf } from "./resources.ts";
-import { amountsOf, type Size, usedBy } from "./sizes.ts";
+import { amountsOf, usedBy } from "./sizes.ts";
 
 /** Dependencies of the driver on its host. Tests pass their own. */
 export interface AzureHost extends CloudHost {
@@ -65,38 +66,33 @@ function azureCloud(
     async quota(signal) {
       const known = await sizes.all(signal);
       const limits = await sizes.limits([...(await watch.all(signal, false)).values()], signal);
-      const counted = namesOf(config, known);
+      const counted = config.pools.flatMap(({ labels }) =>
+        [...labels.values()].flatMap(({ own }) => {
+          const size = known.get(keyOf(own.size));
+          return size === undefined ? [] : Object.keys(amountsOf(size, own.spot));
+        }),
+      );
       // Others have nothing to do with the labels, and one of 0 must not stop the provider.
-      return Object.fromEntries(Object.entries(limits).filter(([name]) => counted.has(name)));
+      return Object.fromEntries(Object.entries(limits).filter(([name]) => counted.includes(name)));
     },
     need: async ({ own }: LabelConfig<AzureLabelOwn>, signal) =>
       amountsOf(await sizes.of(own.size, signal), own.spot),
     ...{ limiter, images: imageStore(account, config, openFile) },
     typeOf: ({ own }: LabelConfig<AzureLabelOwn>) => marketType(own.size, own.spot),
-    zones: async (pool: AzurePool, signal) => zonesOf(pool, await sizes.all(signal)),
+    /** The zones in which some size of a pool is sold; none where the location has none. */
+    async zones({ labels }: AzureOrder["pool"], signal) {
+      const known = await sizes.all(signal);
+      const sold = [...labels.values()].flatMap(({ own }) => known.get(keyOf(own.size))?.zones ?? []);
+      return [...new Set(sold)].sort();
+    },
     place: () => ({ subscription: root, "resource group": config.own.resourceGroup.toLowerCase() }),
     async check(signal) {
-      const subnet = account.assertSubnet(subnetId(account, config), signal);
-      await Promise.all([subnet, sizes.all(signal), watch.all(signal, false)]);
+      // It may be in another group, and in another subscription.
+      const id = subnetId(account, config);
+      const rest = [sizes.all(signal), watch.all(signal, false)];
+      const [subnet] = await Promise.all([account.get(id, signal), ...rest]);
+      if (subnet === undefined)
+        throw new DriverError("configuration", `there is no subnet ${id}; correct network or subnet-id`);
     },
   };
-}
-
-type AzurePool = AzureProviderConfig["pools"][number];
-
-/** The zones in which some size of a pool is sold; none where the location has none. */
-function zonesOf({ labels }: AzurePool, sizes: ReadonlyMap<string, Size>): readonly string[] {
-  const zones = [...labels.values()].flatMap(({ own }) => sizes.get(keyOf(own.size))?.zones ?? []);
-  return [...new Set(zones)].sort();
-}
-
-/** Names of the amounts that the labels use. */
-function namesOf({ pools }: AzureProviderConfig, sizes: ReadonlyMap<string, Size>): ReadonlySet<string> {
-  const labels = pools.flatMap((pool) => [...pool.labels.values()]);
-  return new Set(
-    labels.flatMap(({ own }) => {
-      const size = sizes.get(keyOf(own.size));
-      return size === undefined ? [] : Object.keys(amountsOf(size, own.spot));
-    }),
-  );
 }

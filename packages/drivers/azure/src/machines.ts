@@ -87,13 +87,12 @@ export function nameIn(externalId: ExternalId | null): string | undefined {
 
 /** What the request needs to know of the subscription. Rejects with `unsupported` for a zone that never has the size. */
 async function resolved({ account, config, password }: Parts, order: AzureOrder, signal: AbortSignal) {
-  const { az, label } = order;
-  const { own } = label;
+  const { own } = order.label;
   const { zones } = await account.sizes.of(own.size, signal);
-  if (az !== null && !zones.includes(az))
+  if (order.az !== null && !zones.includes(order.az))
     throw new DriverError(
       "unsupported",
-      `${config.own.location} has no machines of size ${own.size} in zone ${az} for this subscription`,
+      `${config.own.location} has no machines of size ${own.size} in zone ${order.az} for this subscription`,
     );
   return {
     location: config.own.location,

@@ -1,8 +1,6 @@
 /** What the driver reads of Azure's resources, of all types. Ids are compared in lower case, as Azure does. */
 
-interface Reference {
-  readonly id: string;
-}
+type Reference = { readonly id: string };
 
 /** A machine, network interface, public address, disk or image. */
 export interface AzureResource {

@@ -65,9 +65,7 @@ const cloudImage = {
   "image-href": Key.text("URL of the image."),
   "image-id": Key.text("Id of the image."),
   "image-name": Key.text("Name of the image."),
-  "image-filter": Key.inner(Key.section(imageFilter), "The newest image that fits.", {
-    default: null,
-  }).differs(
+  "image-filter": Key.optional("The newest image that fits.", imageFilter).differs(
     "takes the newest image that fits, as Nodepool's page says; its code takes the first one of the list.",
   ),
 };
@@ -104,15 +102,11 @@ const provider = {
     "Calls per second, for all providers with one credential and region; 0: no limit.",
     10,
   ).differs("is 10 unless it is set; in Nodepool 1, and a list counts once, however many pages it has."),
-  "object-storage": Key.inner(
-    Key.section({
-      "instance-name": Key.text("Instance of the object storage.", { needed: "validator" }).unread(),
-      endpoint: Key.text("Its endpoint.", { needed: "validator", default: "", like: ENDPOINT }),
-      "bucket-name": Key.text("Bucket.", { needed: "validator", default: "" }),
-    }),
-    "Where uploads go first.",
-    { default: null },
-  ),
+  "object-storage": Key.optional("Where uploads go first.", {
+    "instance-name": Key.text("Instance of the object storage.", { needed: "validator" }).unread(),
+    endpoint: Key.text("Its endpoint.", { needed: "validator", default: "", like: ENDPOINT }),
+    "bucket-name": Key.text("Bucket.", { needed: "validator", default: "" }),
+  }),
   quota: Key.inner(
     Key.section({
       instances: Key.integer("Nodes at once.", Key.LIMIT),

@@ -1,13 +1,4 @@
-import {
-  type About,
-  type ConfigOf,
-  cloudConfig,
-  Is,
-  Key,
-  type OrderOf,
-  type OwnOf,
-  type Values,
-} from "@nodeyard/driver";
+import { type About, type ConfigOf, cloudConfig, Is, Key, type OrderOf, type Values } from "@nodeyard/driver";
 
 const SERVER = Is.pattern("an absolute path of a socket, or https://HOST:PORT", /^(\/|https:\/\/)[^\s]+$/, [
   ["/var/lib/lxd/unix.socket", "https://lxd.example.org:8443"],
@@ -121,6 +112,6 @@ export const lxdConfig = cloudConfig(
 
 /** A compiled provider of the lxd driver. */
 export type LxdProviderConfig = ConfigOf<typeof lxdConfig>;
-export type LxdProviderOwn = OwnOf<typeof lxdConfig, "provider">;
-export type LxdLabelOwn = OwnOf<typeof lxdConfig, "label">;
+export type LxdProviderOwn = LxdProviderConfig["own"];
 export type LxdOrder = OrderOf<typeof lxdConfig>;
+export type LxdLabelOwn = LxdOrder["label"]["own"];

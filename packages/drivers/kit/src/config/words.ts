@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { type About, Field, type Note, valueNotes } from "./field.ts";
 import { FROM_0 } from "./grammar.ts";
 import type { Reader } from "./reader.ts";
-import type { Section } from "./section.ts";
+import { type Section, section, type Table } from "./section.ts";
 import {
   BOOLEAN,
   INTEGER,
@@ -177,6 +177,10 @@ export function inner<V, const A extends About = Record<never, never>>(
   const made = field(description, about ?? {}, inside.schema, read).parts;
   return new Field({ ...made, notes, inside }) as Field<V | Absent<A, never>>;
 }
+
+/** A nested mapping that is null when it is absent. */
+export const optional = <T extends Table>(description: string, table: T) =>
+  inner(section(table), description, { default: null });
 
 /** For a key whose value is inherited from another mapping when absent. The compiled value is then undefined. */
 export const inherited = (where: string) => ({ default: undefined, shown: where }) as const;
