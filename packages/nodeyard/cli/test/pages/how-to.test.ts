@@ -16,8 +16,8 @@ import {
 import { fakeConfig, Site } from "../nodeyard.ts";
 import { follow, indentedIn, inFolder, onZooKeeper, PAGES, text } from "./guide.ts";
 
-/** Installations are followed in containers, and LXD's page in its suite (packages/nodeyard/process/test/lxd-page.test.ts). */
-const ELSEWHERE = ["install.md", "one-big-machine-with-lxd.md"];
+/** Followed where what they need is: in containers, in the suite of LXD, and with programs of others (testing/connect/real/pages.test.ts). */
+const ELSEWHERE = ["install.md", "one-big-machine-with-lxd.md", "serve-boskos.md", "serve-tmt.md"];
 
 test("no page with commands to follow is left out", () => {
   const pages = readdirSync(PAGES).filter((name) => /^ *```sh run\b/m.test(text(name)));
