@@ -143,6 +143,20 @@ describe.skipIf(requireZuul())("the connector of Zuul's nodes", () => {
     await nothingLeft();
   });
 
+  test("two connectors at once: each node has one lease, and either of them may die", async () => {
+    const [one, other] = [await startConnector(place), await start()];
+    for (const dying of [undefined, one, undefined]) {
+      const { request, node } = await player.call<{ request: string; node: string }>("request", "zl-small");
+      await state(node).toBe("ready");
+      expect(await leases()).toHaveLength(1);
+      await player.call("accept", request);
+      await dying?.signal("SIGKILL");
+      await player.call("give_back", request);
+      await nothingLeft();
+    }
+    expect([one.dead, other.dead]).toEqual([true, false]);
+  });
+
   test("while a launcher serves the connection, too, nothing is touched; an unknown model API is said", async () => {
     await player.call("components", [], 39);
     const victim = await start();

@@ -55,6 +55,25 @@ describe.skipIf(requireZuul())(
       await expect.poll(() => zuul.api.call("GET", "/tenant/t1/nodes"), SOON).toEqual([]);
     }
 
+    /** Labels and providers of the pool, on the machine of the jobs. */
+    function pool(): string {
+      const { machine } = zuul;
+      const host = (name: string, label: string, jobs: number) =>
+        `          - {name: ${name}, labels: ${label}, max-parallel-jobs: ${jobs}, username: ${userInfo().username},
+             connection-port: ${machine.port}, host-key: "${machine.hostKeys[0]}"}`;
+      return `
+labels: [{name: small}, {name: narrow}]
+providers:
+  - name: lab
+    driver: static
+    pools:
+      - name: main
+        nodes:
+${host("127.0.0.1", "small", 2)}
+${host("localhost", "narrow", 1)}
+`;
+    }
+
     beforeAll(async () => {
       [yard, zookeeper] = await Promise.all([makeYard("embedded"), startZooKeeper({ tls: true })]);
       const servers = `localhost:${zookeeper.port}`;
@@ -73,21 +92,7 @@ describe.skipIf(requireZuul())(
           never: { labels: ["narrow"], command: until("never") },
         },
       });
-      const { machine } = zuul;
-      const host = (name: string, label: string, jobs: number) =>
-        `          - {name: ${name}, labels: ${label}, max-parallel-jobs: ${jobs}, username: ${userInfo().username},
-             connection-port: ${machine.port}, host-key: "${machine.hostKeys[0]}"}`;
-      await yard.start(`
-labels: [{name: small}, {name: narrow}]
-providers:
-  - name: lab
-    driver: static
-    pools:
-      - name: main
-        nodes:
-${host("127.0.0.1", "small", 2)}
-${host("localhost", "narrow", 1)}
-`);
+      await yard.start(pool());
       place = {
         folder: zuul.folder,
         pool: yard.socket,
@@ -127,7 +132,7 @@ ${host("localhost", "narrow", 1)}
       await nothingLeft();
     });
 
-    test("connector, launcher and scheduler die while a job runs and others wait: none is lost, none runs twice", async () => {
+    test("pool, connector, launcher and scheduler die while a job runs and others wait: none is lost, none runs twice", async () => {
       const before = ran().length;
       await zuul.api.enqueue("alpha", "t3", "slow");
       await expect.poll(async () => (await leases()).map(({ state }) => state), SOON).toEqual(["granted"]);
