@@ -76,6 +76,20 @@ test("requests with an id are served in their order, also after the connector wa
   expect((await taken({ ...small, request_id: "b" })).name).not.toBe(a.name);
 });
 
+test("a second connector goes on with the same requests, and serves the same resources", async () => {
+  const second = await yard.connector(boskos, { "wait-seconds": 1 });
+  const other = new BoskosCaller(second.url);
+  const query = { ...small, request_id: "both" };
+  const [one, two] = await Promise.all([taken(query), other.acquire(query)]);
+  expect(two?.name).toBe(one.name);
+  expect((await leases()).length).toBe(1);
+  expect(await other.post("/release", { name: one.name, dest: "dirty", owner: "me" })).toMatchObject({
+    status: 200,
+  });
+  await expect.poll(leases).toEqual([]);
+  await second.close(0);
+});
+
 test("calls without a request id keep one place for each owner, and never share a node", async () => {
   const both = await Promise.all([taken(), taken()]);
   expect(both[0].name).not.toBe(both[1].name);
