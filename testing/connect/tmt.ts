@@ -37,6 +37,12 @@ export function guestConfig(folder: string): readonly string[] {
   return [`SetEnv HOME=${folder} PATH=${programs}:${process.env.PATH}`];
 }
 
+/**
+ * Name of the folder of a run. tmt shares one connection for a guest unless the path of its socket would be too long; when that connection is not there
+ * at once, it looks again after 30 s, three times in a run.
+ */
+export const RUN = `run-without-a-shared-connection-${"-".repeat(60)}`;
+
 /** A run of the real tmt. */
 export interface TmtRun {
   /** What it has printed so far. */
@@ -63,7 +69,7 @@ export class TmtTree {
     );
     const child = spawn(
       tmtProgram(),
-      ["-c", "trigger=test", "run", "--all", "-vv", "--id", join(this.folder, "run"), "--scratch"],
+      ["-c", "trigger=test", "run", "--all", "-vv", "--id", join(this.folder, RUN), "--scratch"],
       {
         cwd: join(this.folder, "tree"),
         // Its helper scripts go there instead of /usr/local/bin of the guest, which is this machine.

@@ -288,7 +288,7 @@ export const SUITES: readonly Suite[] = [
       "docs/how-to/serve-{boskos,tmt}.md",
     ],
     turn: 4,
-    takes: { seconds: 240, processors: 0.8, limit: 40 },
+    takes: { seconds: 110, processors: 0.7, limit: 40 },
     needs: ["build", "connect-install"],
   },
   {

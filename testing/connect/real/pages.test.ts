@@ -9,7 +9,7 @@ import { type Sshd, startSshd } from "../../sshd/index.ts";
 import { freePort } from "../../zookeeper/index.ts";
 import { BOSKOS_FOLDER, requireBoskos } from "../boskos-real.ts";
 import { hostConfig } from "../host-config.ts";
-import { guestConfig, requireTmt, tmtProgram } from "../tmt.ts";
+import { guestConfig, RUN, requireTmt, tmtProgram } from "../tmt.ts";
 
 const PATH = process.env.PATH ?? "";
 
@@ -58,7 +58,10 @@ describe.skipIf(requireTmt() ?? requireBoskos())("from nothing to the first job:
     await open("fedora-42");
     const user = { "user: fedora": `user: ${userInfo().username}`, "port: 22": `port: ${sshd.port}` };
     const made = { 'ssh-keygen -q -t ed25519 -N "" -f tmt-key': "true" };
-    const scripts = { "tmt --root": `TMT_SCRIPTS_DIR=${folder}/scripts tmt --root` };
+    const scripts = {
+      "tmt --root": `TMT_SCRIPTS_DIR=${folder}/scripts tmt --root`,
+      "$PWD/run": `$PWD/${RUN}`,
+    };
     const names = { ...ours("127.0.0.1:8005", "127.0.0.1:8001"), ...user, ...made, ...scripts };
     await follow("serve-tmt.md", names, folder);
   });
