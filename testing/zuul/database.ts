@@ -17,8 +17,14 @@ const OPTIONS = [
   .join(" ")
   .split(" ");
 
-/** Starts Debian's MariaDB in `folder`, with one empty database, and resolves with its port when it takes connections. */
-export async function startMariaDb(folder: string, database: string): Promise<number> {
+/** A server of MariaDB on loopback. */
+export interface MariaDb {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/** Starts Debian's MariaDB in `folder`, with one empty database, and resolves when it takes connections. */
+export async function startMariaDb(folder: string, database: string): Promise<MariaDb> {
   const port = await freePort();
   const data = join(folder, "mysql");
   // The server makes no system tables, and needs none without grants; a folder is a database.
@@ -42,12 +48,17 @@ export async function startMariaDb(folder: string, database: string): Promise<nu
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     log = (log + text).slice(-20_000);
   });
-  void adopt(child);
+  const ended = adopt(child);
+  const stop = () => {
+    child.kill("SIGKILL");
+    return ended;
+  };
   for (let attempt = 0; attempt < 600 * patience(); attempt++) {
     if (child.exitCode !== null) break;
-    if (await accepts(port)) return port;
+    if (await accepts(port)) return { port, stop };
     await sleep(50);
   }
+  await stop();
   throw new Error(`MariaDB does not serve on port ${port}:\n${log}`);
 }
 

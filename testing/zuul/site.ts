@@ -8,7 +8,7 @@ import { type Sshd, startSshd } from "../sshd/index.ts";
 import { adopt, removeFolder, temporaryFolder } from "../zookeeper/children.ts";
 import { freePort } from "../zookeeper/ports.ts";
 import { ZuulApi } from "./api.ts";
-import { startMariaDb } from "./database.ts";
+import { type MariaDb, startMariaDb } from "./database.ts";
 import { type PipelineOf, type Settings, writeZuul } from "./files.ts";
 
 const START_MS = patient(180_000);
@@ -63,10 +63,12 @@ export class ZuulSite implements AsyncDisposable {
   /** The machine of the jobs: Zuul's executor may log in as the user of this process. */
   readonly machine: Sshd;
   readonly #config: string;
+  readonly #database: MariaDb;
   readonly #venv: string;
   readonly #programs = new Map<string, ZuulProgram>();
 
-  private constructor(settings: Settings, config: string, machine: Sshd) {
+  private constructor(settings: Settings, config: string, machine: Sshd, database: MariaDb) {
+    this.#database = database;
     this.folder = settings.folder;
     this.machine = machine;
     this.#venv = settings.python;
@@ -79,12 +81,13 @@ export class ZuulSite implements AsyncDisposable {
     const venv = execFileSync(join(import.meta.dirname, "install.sh"), { encoding: "utf8" }).trim();
     const folder = await temporaryFolder("nodeyard-zuul-");
     mkdirSync(join(folder, "db"));
+    const database = await startMariaDb(join(folder, "db"), "zuul");
     const settings: Settings = {
       objects: "",
       nodepool: true,
       ...options,
       folder,
-      database: await startMariaDb(join(folder, "db"), "zuul"),
+      database: database.port,
       web: await freePort(),
       finger: await freePort(),
       python: venv,
@@ -95,7 +98,7 @@ export class ZuulSite implements AsyncDisposable {
     };
     const config = writeZuul(settings);
     const authorizedKey = readFileSync(join(folder, "etc/id.pub"), "utf8").trim();
-    return new ZuulSite(settings, config, await startSshd({ authorizedKey }));
+    return new ZuulSite(settings, config, await startSshd({ authorizedKey }), database);
   }
 
   /** Starts these programs ("scheduler", "executor", "web", "launcher") and resolves when all of them run. */
@@ -143,7 +146,7 @@ export class ZuulSite implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#programs.values()].map((program) => program.kill()));
-    await this.machine.stop();
+    await Promise.all([this.machine.stop(), this.#database.stop()]);
     await removeFolder(this.folder);
   }
 
