@@ -136,4 +136,25 @@ ${more}`,
     await clean();
     await connector.kill("SIGTERM");
   });
+
+  test("a job that ends while no connector runs costs no other job its runner", async () => {
+    const first = await connect();
+    const gates = many("open", 3).map((name) => join(yard.site.folder, name));
+    const jobs = gates.map((gate) =>
+      set().add(`until [ -e ${gate} ]; do sleep 0.1; done; echo ${gate} >>${ran}`),
+    );
+    await until(() => jobs.every(({ state }) => state === "running"));
+    await first.kill("SIGKILL");
+    set().session = undefined;
+    writeFileSync(gates[0]!, "");
+    await until(() => jobs[0]!.state === "done");
+    // GitHub tells it of two jobs, not of which runner has them, and there are three leases.
+    const second = await connect();
+    await until(async () => (await yard.leases()).length === 2);
+    for (const gate of gates) writeFileSync(gate, "");
+    await ended();
+    expect(lines()).toEqual([...gates].sort());
+    await clean();
+    await second.kill("SIGTERM");
+  });
 });

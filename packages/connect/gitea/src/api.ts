@@ -15,7 +15,8 @@ const jobSchema = z.object({
 });
 export type GiteaJob = z.output<typeof jobSchema>;
 
-const runnerSchema = z.object({ id, name: z.string() });
+const runnerSchema = z.object({ id, name: z.string(), busy: z.boolean() });
+export type GiteaRunner = z.output<typeof runnerSchema>;
 const jobsSchema = z.object({ jobs: z.array(jobSchema).nullable(), total_count: z.int() });
 const runnersSchema = z.object({ runners: z.array(runnerSchema).nullable(), total_count: z.int() });
 /** Numbers of 64 bits are texts in the JSON of protobuf. */
@@ -30,7 +31,7 @@ const PAGE = 50;
 /** Protocol of runners, as act_runner speaks it (code.gitea.io/actions-proto-go, runner.v1). */
 const REGISTER = "/api/actions/runner.v1.RunnerService/Register";
 
-/** The calls of Gitea 1.24 and later that a connector needs. Each rejects with SystemError. */
+/** The calls of Gitea 1.26 and later, the first that disables runners, that a connector needs. Each rejects with SystemError. */
 export class GiteaApi {
   readonly #clock: Clock;
   readonly #url: string;
@@ -53,13 +54,25 @@ export class GiteaApi {
     });
   }
 
-  /** The runners of this name. */
-  async runners(name: string): Promise<readonly number[]> {
-    const all = await this.#all("runners?", async (url) => {
+  runners(): Promise<readonly GiteaRunner[]> {
+    return this.#all("runners?", async (url) => {
       const { runners, total_count } = await this.#get(url, runnersSchema);
       return [runners ?? [], total_count];
     });
-    return all.filter((one) => one.name === name).map((one) => one.id);
+  }
+
+  /** Whether a runner has told of a job a moment ago; one that is gone does not. */
+  async works(runner: number): Promise<boolean> {
+    const call = {
+      method: "GET",
+      url: `${this.#actions}/runners/${runner}`,
+      headers: this.#headers,
+    } as const;
+    const answer = await httpCall(this.#clock, call);
+    const { success, data } = runnerSchema.safeParse(answer.json);
+    if (answer.status === 404) return false;
+    if (answer.status >= 300 || !success) throw refusal(call, answer);
+    return data.busy;
   }
 
   /** Registers a runner for one job. */

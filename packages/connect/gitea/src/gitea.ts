@@ -6,7 +6,7 @@ import {
   type RunnerSource,
   readSecret,
 } from "@nodeyard/connect";
-import { abortable, messageOf, sleep } from "@nodeyard/runtime";
+import { abortable, messageOf, settledWithin, sleep } from "@nodeyard/runtime";
 import { GiteaApi, type GiteaJob } from "./api.ts";
 import { type Options, options, type Rule } from "./options.ts";
 
@@ -21,9 +21,10 @@ export const gitea = connectorKind("gitea", options, async (given, parts): Promi
   const stop = new AbortController();
   const looking = look(api, pools, given.poll * 1_000, parts, stop.signal);
   return {
-    async close() {
+    async close(graceMs) {
       stop.abort(new Error("the connector is stopped"));
-      await Promise.all([looking, ...pools.map(({ pool }) => pool.close())]);
+      const ends = [looking, ...pools.map(({ pool }) => pool.close(graceMs))];
+      await settledWithin(parts.clock, graceMs, Promise.all(ends));
     },
   };
 });
@@ -47,8 +48,10 @@ async function look(
     try {
       // Before any new runner: those of the process before serve the same jobs.
       if (!isAdopted) await abortable(Promise.all(pools.map(({ pool }) => pool.adopt())), stopping);
+      if (!isAdopted) await sweep(api, pools, name, log);
       isAdopted = true;
-      const [working, queued] = [await api.jobs("in_progress"), await api.jobs("queued")];
+      // In this order: a job that starts meanwhile is in both, and counts once.
+      const [queued, working] = [await api.jobs("queued"), await api.jobs("in_progress")];
       if (stopping.aborted) return;
       for (const { rule, count } of demand(pools, working, queued)) rule.pool.want(count);
       if (isFailing) log.info({}, "Gitea and the pool answer again");
@@ -64,6 +67,23 @@ async function look(
   }
 }
 
+/** Removes runners of this connector whose leases are gone: Gitea keeps those that never had a job. */
+async function sweep(
+  api: GiteaApi,
+  pools: readonly Served[],
+  name: string,
+  log: ConnectorParts["log"],
+): Promise<void> {
+  const left = (await api.runners()).filter(
+    (one) =>
+      new RegExp(`^${name}-[0-9a-f]{12}$`).test(one.name) &&
+      !pools.some(({ pool }) => pool.runners.has(one.name)),
+  );
+  for (const one of left)
+    if ((await remove(api, one.name)) === "removed")
+      log.warn({ runner: one.name }, "removed a runner without a lease");
+}
+
 /** How many runners each rule needs; says to each pool which runner has which job. */
 function demand(pools: readonly Served[], working: readonly GiteaJob[], queued: readonly GiteaJob[]) {
   const counts = new Map(pools.map((rule) => [rule, 0]));
@@ -74,7 +94,8 @@ function demand(pools: readonly Served[], working: readonly GiteaJob[], queued: 
     rule.pool.busy(job.runner_name!, { id: String(job.id), name: job.name, url: job.html_url || null });
     add(rule);
   }
-  for (const { labels } of queued) {
+  for (const { id, labels } of queued) {
+    if (working.some((job) => job.id === id)) continue;
     // Gitea gives a job to any runner that has all of its labels.
     const rule = pools.find(({ rule }) => (labels ?? []).every((label) => rule["runs-on"].includes(label)));
     if (rule !== undefined) add(rule);
@@ -83,20 +104,11 @@ function demand(pools: readonly Served[], working: readonly GiteaJob[], queued: 
 }
 
 function runnersOf(api: GiteaApi, { "runs-on": labels }: Rule, { url, start }: Options): RunnerSource {
-  /** The runners of this name that work on no job are deleted; they are disabled first, so that none takes one meanwhile. */
-  const remove = async (name: string) => {
-    const ids = await api.runners(name);
-    for (const id of ids) await api.disable(id, true);
-    const working = ids.length === 0 ? [] : await api.jobs("in_progress");
-    const busy = ids.filter((id) => working.some((job) => job.runner_id === id));
-    for (const id of ids) await (busy.includes(id) ? api.disable(id, false) : api.delete(id));
-    return busy.length > 0 ? "busy" : "removed";
-  };
   return {
-    remove,
+    remove: (name) => remove(api, name),
     async begin(name) {
       // Left from a start whose connection broke before the node had it.
-      await remove(name);
+      if ((await remove(api, name)) === "busy") throw new Error(`a runner ${name} has a job elsewhere`);
       const { id, uuid, token } = await api.register(name, labels);
       // The file of act_runner (internal/pkg/config/registration.go). The registration token stays here.
       const hosted = labels.map((label) => `${label}:host`);
@@ -105,4 +117,31 @@ function runnersOf(api: GiteaApi, { "runs-on": labels }: Rule, { url, start }: O
       return { script, env: { NODEYARD_RUNNER: JSON.stringify(runner) } };
     },
   };
+}
+
+/**
+ * Deletes the runners of this name that have no job; they are disabled first, so that none takes one meanwhile. Lists of Gitea have no order,
+ * so a long one may lack a job: a runner says itself, too, whether it works.
+ */
+async function remove(api: GiteaApi, name: string): Promise<"removed" | "busy"> {
+  const mine = (await api.runners()).filter((one) => one.name === name);
+  let isBusy = false;
+  for (const { id } of mine) {
+    await api.disable(id, true);
+    try {
+      const isWorking =
+        (await api.works(id)) || (await api.jobs("in_progress")).some((job) => job.runner_id === id);
+      if (!isWorking) {
+        await api.delete(id);
+        continue;
+      }
+    } catch (error) {
+      // Else it would wait for a job that it never gets.
+      await api.disable(id, false);
+      throw error;
+    }
+    isBusy = true;
+    await api.disable(id, false);
+  }
+  return isBusy ? "busy" : "removed";
 }

@@ -1,4 +1,5 @@
 import { type Connector, connectorKind, RunnerPool, readKey, readSecret } from "@nodeyard/connect";
+import { settledWithin } from "@nodeyard/runtime";
 import { type Options, options } from "./options.ts";
 import { ScaleSet } from "./scale-set.ts";
 import { ScaleSetService } from "./service.ts";
@@ -14,9 +15,9 @@ export const github = connectorKind("github", options, async (given, parts): Pro
   const stop = new AbortController();
   const following = set.follow(pool, stop.signal);
   return {
-    async close() {
+    async close(graceMs) {
       stop.abort(new Error("the connector is stopped"));
-      await Promise.all([following, pool.close()]);
+      await settledWithin(parts.clock, graceMs, Promise.all([following, pool.close(graceMs)]));
     },
   };
 });
@@ -35,7 +36,7 @@ function runnersOf(service: ScaleSetService, set: ScaleSet, { start }: Options) 
       let config = await service.register(id, name);
       if (config === undefined) {
         // Left from a start whose connection broke before the node had it.
-        await remove(name);
+        if ((await remove(name)) === "busy") throw new Error(`a runner ${name} has a job elsewhere`);
         config = await service.register(id, name);
       }
       if (config === undefined) throw new Error(`GitHub keeps a runner ${name} that it does not remove`);

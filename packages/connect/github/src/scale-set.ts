@@ -45,10 +45,13 @@ export class ScaleSet {
           { session: session.sessionId, assigned: session.statistics.totalAssignedJobs },
           "follows the queue of jobs",
         );
-        attempt = 0;
         pool.want(this.#wanted(session.statistics.totalAssignedJobs));
-        await this.#messages(id, session, pool, stopping);
+        await this.#messages(id, session, pool, stopping, () => {
+          attempt = 0;
+        });
       } catch (error) {
+        // It may have been deleted at GitHub.
+        this.#id = undefined;
         if (!stopping.aborted) {
           counters.add("connect.calls", 1, { connector: name, call: "session", result: "failed" });
           const pause = backoff(random, attempt, FIRST_PAUSE_MS, MAX_PAUSE_MS);
@@ -60,58 +63,60 @@ export class ScaleSet {
         }
       }
       // One that stays open would refuse the next.
-      if (session !== undefined) await this.#service.close(await this.id(), session).catch(() => {});
+      if (session !== undefined) await this.#service.close(session).catch(() => {});
     }
   }
 
-  /** Rejects when the session cannot be used any more. */
-  async #messages(id: number, opened: Session, pool: RunnerPool, stopping: AbortSignal): Promise<void> {
+  /** Rejects when the session cannot be used any more. `onAnswer`: the queue has answered. */
+  async #messages(
+    id: number,
+    opened: Session,
+    pool: RunnerPool,
+    stopping: AbortSignal,
+    onAnswer: () => void,
+  ): Promise<void> {
+    const { counters, name } = this.#parts;
     let session = opened;
     let last = 0;
     let assigned = session.statistics.totalAssignedJobs;
-    while (!stopping.aborted) {
+    for (let renewals = 0; !stopping.aborted; ) {
       const message = await this.#service.next(session, last, this.#capacity(pool), stopping);
       if (message === "expired") {
+        if (++renewals > 1) throw new Error("the queue refuses the token of a session that was just renewed");
         session = await this.#service.renew(id, session);
         continue;
       }
+      renewals = 0;
+      onAnswer();
       if (message !== undefined) {
-        await this.#take(id, session, message, pool);
-        // After the rest: a message that was not dealt with comes again, and all of it may be done twice.
+        // First, as GitHub's own client does: one that cannot be dealt with would come again and again.
         await this.#service.acknowledge(session, message.id);
         last = message.id;
         assigned = message.assigned;
-        this.#parts.counters.add("connect.calls", 1, {
-          connector: this.#parts.name,
-          call: "message",
-          result: "ok",
-        });
+        await this.#take(id, session, message, pool);
+        counters.add("connect.calls", 1, { connector: name, call: "message", result: "ok" });
       }
       pool.want(this.#wanted(assigned));
     }
   }
 
   async #take(id: number, session: Session, { jobs }: QueueMessage, pool: RunnerPool): Promise<void> {
+    const { log } = this.#parts;
     const offered = jobs
       .filter(({ messageType }) => messageType === "JobAvailable")
       .map((job) => job.runnerRequestId);
-    if (offered.length > 0) await this.#service.acquire(id, session, offered);
-    for (const {
-      messageType,
-      jobId,
-      jobDisplayName,
-      ownerName,
-      repositoryName,
-      workflowRunId,
-      runnerName,
-      result,
-    } of jobs) {
+    if (offered.length > 0)
+      await this.#service.acquire(id, session, offered).catch((error: unknown) => {
+        // GitHub offers them again, or to another set.
+        log.warn({ requests: offered, error: messageOf(error) }, "cannot take jobs that were offered");
+      });
+    for (const { messageType, runnerName, result, ...job } of jobs) {
       const url = new URL(this.#options.url);
-      url.pathname = `/${ownerName}/${repositoryName}/actions/runs/${workflowRunId}`;
-      if (messageType === "JobStarted")
-        pool.busy(runnerName, { id: jobId, name: jobDisplayName || null, url: url.href });
+      url.pathname = `/${job.ownerName}/${job.repositoryName}/actions/runs/${job.workflowRunId}`;
+      const { jobId: id, jobDisplayName: display } = job;
+      if (messageType === "JobStarted") pool.busy(runnerName, { id, name: display || null, url: url.href });
       if (messageType === "JobCompleted")
-        this.#parts.log.info({ job: jobId, runner: runnerName, result }, "a job has ended");
+        log.info({ job: id, runner: runnerName, result }, "a job has ended");
     }
   }
 

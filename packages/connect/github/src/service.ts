@@ -13,7 +13,7 @@ const session = z.object({
   statistics,
 });
 /** A session with the queue of a scale set, of which there is one at a time. */
-export type Session = z.output<typeof session>;
+export type Session = z.output<typeof session> & { readonly set: number };
 
 const message = z.object({
   messageId: z.int(),
@@ -92,16 +92,17 @@ export class ScaleSetService {
   async open(set: number, owner: string): Promise<Session | undefined> {
     const answer = await this.#answer("POST", `${SETS}/${set}/sessions`, { ownerName: owner });
     if (answer.status === 409) return undefined;
-    return this.#secret(this.#read(answer, session));
+    return this.#secret(set, this.#read(answer, session));
   }
 
   async renew(set: number, { sessionId }: Session): Promise<Session> {
     return this.#secret(
+      set,
       await this.#call("PATCH", `${SETS}/${set}/sessions/${sessionId}`, undefined, session),
     );
   }
 
-  async close(set: number, { sessionId }: Session): Promise<void> {
+  async close({ set, sessionId }: Session): Promise<void> {
     await this.#call("DELETE", `${SETS}/${set}/sessions/${sessionId}`, undefined, nothing);
   }
 
@@ -203,7 +204,7 @@ export class ScaleSetService {
       };
       const answer = await httpCall(this.#clock, call);
       if (answer.status !== 401 || attempt > 0) return { ...answer, call };
-      this.#signIn.forget();
+      this.#signIn.forget(token);
     }
   }
 
@@ -221,9 +222,9 @@ export class ScaleSetService {
     };
   }
 
-  #secret(one: Session): Session {
+  #secret(set: number, one: z.output<typeof session>): Session {
     keepSecret(one.messageQueueAccessToken);
-    return one;
+    return { ...one, set };
   }
 }
 

@@ -31,6 +31,7 @@ export class SignIn {
   readonly #url: URL;
   readonly #credentials: Credentials;
   #service: Promise<Service> | undefined;
+  #token: string | undefined;
   /** Wall time at which it has to be renewed. */
   #renewAt = 0;
 
@@ -46,14 +47,21 @@ export class SignIn {
       this.#renewAt = Number.POSITIVE_INFINITY;
       const asked = this.#ask();
       this.#service = asked;
-      asked.catch(() => this.forget());
+      asked.then(
+        (service) => {
+          this.#token = service.token;
+        },
+        () => {
+          if (this.#service === asked) this.#service = undefined;
+        },
+      );
     }
     return this.#service;
   }
 
-  /** The next call signs in anew: the token was refused. */
-  forget(): void {
-    this.#service = undefined;
+  /** The next call signs in anew, unless that was done since: this token was refused. */
+  forget(token: string): void {
+    if (token === this.#token) this.#service = undefined;
   }
 
   async #ask(): Promise<Service> {

@@ -1,5 +1,6 @@
 import type { NodeAccess } from "@nodeyard/client";
 import { backoff, type Clock, type Random, sleep } from "@nodeyard/runtime";
+import type { Log } from "@nodeyard/telemetry";
 import type { Ssh } from "./edge/ssh.ts";
 import { OnNodeError } from "./errors.ts";
 
@@ -39,10 +40,11 @@ export interface NodeShell {
 /** The last line of what is sent: a connection that breaks before it starts nothing. */
 const END = "# end";
 /**
- * The folder is made by one session only. The lock is held by the program and all that it starts, so that others wait for its end without
- * looking again and again, and it exists only while it is held or after.
+ * The folder is made by one session only. The lock is held until the program has ended, so that others wait for it without looking again and
+ * again, and it exists only while it is held or after.
  */
 const RUN = `
+mask=$(umask)
 umask 077
 command -v flock >/dev/null && command -v setsid >/dev/null || { echo "flock or setsid is missing (util-linux)" >&2; exit 78; }
 d=$HOME/.nodeyard/$1
@@ -51,16 +53,24 @@ if mkdir "$d" 2>/dev/null; then
   echo new
   cat >"$d/job"
   [ "$(tail -n 1 "$d/job")" = "${END}" ] || { rm -rf "$d"; exit 75; }
+  cat /proc/sys/kernel/random/boot_id >"$d/boot"
   exec 9>"$d/lock.new"
   flock 9
   cd "$d"
-  setsid sh -c 'echo $$ >pid; sh ./job >log 2>&1 </dev/null; echo $? >exit' >/dev/null 2>&1 </dev/null &
+  mask=$mask setsid sh -c 'echo $$ >pid; (umask "$mask"; unset mask; exec 9>&-; exec sh ./job) >log 2>&1 </dev/null; echo $? >exit' \
+    >/dev/null 2>&1 </dev/null &
   exec 9>&-
   mv "$d/lock.new" "$d/lock"
 else
   echo known
 fi
-while [ -d "$d" ] && [ ! -e "$d/lock" ]; do sleep 1; done
+n=0
+while [ -d "$d" ] && [ ! -e "$d/lock" ]; do
+  n=$((n + 1))
+  # The session that made it is gone, and the node was started anew.
+  [ $n -lt 180 ] || rm -rf "$d"
+  sleep 1
+done
 [ -d "$d" ] || exit 75
 flock "$d/lock" true
 [ -e "$d/exit" ] || exit 76
@@ -68,10 +78,12 @@ echo "exit $(cat "$d/exit")"
 [ "$(cat "$d/exit")" = 0 ] || tail -c 2000 "$d/log" >&2
 exit 0
 `;
-/** The program is the leader of its session, so that all that it started ends with it. */
+/** All of the program's session, which outlives its leader, unless the node was started anew since. */
 const STOP = `
 d=$HOME/.nodeyard/$1
-[ -e "$d/pid" ] && kill -TERM -- "-$(cat "$d/pid")" 2>/dev/null && sleep 1 && kill -KILL -- "-$(cat "$d/pid")" 2>/dev/null
+if [ -e "$d/pid" ] && [ "$(cat "$d/boot")" = "$(cat /proc/sys/kernel/random/boot_id)" ]; then
+  pkill -TERM -s "$(cat "$d/pid")" && sleep 1 && pkill -KILL -s "$(cat "$d/pid")"
+fi
 rm -rf "$d"
 `;
 
@@ -80,15 +92,24 @@ const [FIRST_PAUSE_MS, MAX_PAUSE_MS] = [1_000, 30_000];
 /** Programs on nodes by ssh. */
 export function nodeShell(
   ssh: Ssh,
-  { clock, random }: { readonly clock: Clock; readonly random: Random },
+  { clock, random, log }: { readonly clock: Clock; readonly random: Random; readonly log: Log },
 ): NodeShell {
   return {
     async run(node, name, program, signal) {
+      // What was made for a session that broke is good for the next: the node has not had it.
+      let made: Promise<string> | undefined;
+      const text = () => {
+        made ??= program().then(textOf);
+        made.catch(() => {
+          made = undefined;
+        });
+        return made;
+      };
       for (let attempt = 0; ; attempt++) {
         let code: number | undefined;
         const onLine = (line: string) => {
           if (line.startsWith("exit ")) code = Number(line.slice(5));
-          if (line === "new") return program().then(textOf);
+          if (line === "new") return text();
           return line === "known" ? Promise.resolve("") : undefined;
         };
         const ended = await ssh(node, { script: RUN, words: [name], onLine, signal });
@@ -98,6 +119,8 @@ export function nodeShell(
           throw new OnNodeError(
             `node ${node.id} cannot run ${name}: ${ended.err || `exit code ${ended.code}`}`,
           );
+        const facts = { node: node.id, program: name, error: ended.err };
+        if (attempt < 2) log.warn(facts, "cannot connect to a node by ssh, or lost it; will retry");
         // Until the lease ends or the caller gives up: the program may be at work.
         await sleep(clock, backoff(random, attempt, FIRST_PAUSE_MS, MAX_PAUSE_MS), signal);
       }

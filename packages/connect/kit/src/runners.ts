@@ -1,5 +1,12 @@
-import type { Lease, LeaseWish, NodeAccess } from "@nodeyard/client";
-import { backoff, defined, hexId, messageOf, type Timer } from "@nodeyard/runtime";
+import {
+  CallRefused,
+  type Lease,
+  LeaseLost,
+  type LeaseRow,
+  type LeaseWish,
+  type NodeAccess,
+} from "@nodeyard/client";
+import { backoff, defined, hexId, messageOf, settledWithin, sleep, type Timer } from "@nodeyard/runtime";
 import type { ConnectorParts } from "./kind.ts";
 import type { Program } from "./on-node.ts";
 
@@ -7,13 +14,17 @@ import type { Program } from "./on-node.ts";
 export interface Runner {
   /** Also its name in the other system, and the key of its lease. */
   readonly name: string;
-  /** `waiting` for its node, `starting` or without a job yet, `busy` with a job. */
-  state: "waiting" | "starting" | "busy";
+  /** `waiting` for its node, `starting` or without a job yet, `busy` with a job, `ending`: its node is being returned. */
+  state: "waiting" | "starting" | "busy" | "ending";
   /** Monotonic time at which it was asked for. */
   readonly since: number;
   /** Ends it. */
   readonly stop: AbortController;
+  /** Of the process before, by whose lease it goes on. */
+  readonly adopted: LeaseRow | undefined;
   lease?: Lease;
+  /** The job that its lease names. */
+  job?: string;
 }
 
 /** What a pool of runners asks the other system. Its calls have limits of time of their own. */
@@ -41,10 +52,12 @@ const CLOSED = new Error("the connector is stopped");
 
 const [FIRST_PAUSE_MS, MAX_PAUSE_MS] = [1_000, 300_000];
 const HEARTBEAT_SECONDS = 60;
+/** For the clean-up of one node, milliseconds. */
+const CLEAN_MS = 30_000;
 
 /**
- * Keeps as many runners as are wanted: each has a lease of its own, and its name is the key of that, so that the next process goes on with it
- * and no runner has two nodes. A runner with a job is never ended by the pool.
+ * Keeps as many runners as are wanted: each has a lease of its own, by which the next process goes on with it. A runner with a job is never
+ * ended by the pool, and one that has a node only after the system has said that it has none.
  */
 export class RunnerPool {
   readonly #source: RunnerSource;
@@ -53,7 +66,7 @@ export class RunnerPool {
   readonly #runners = new Map<string, Runner>();
   readonly #work = new Set<Promise<void>>();
   #wanted = 0;
-  /** Runners that failed one after the other. */
+  /** Pauses one after the other. */
   #failures = 0;
   #pause: Timer | undefined;
   #isClosed = false;
@@ -64,17 +77,19 @@ export class RunnerPool {
     this.#parts = parts;
   }
 
-  /** Those that are not over, by their names. */
+  /** Those whose nodes have not been returned, by their names. */
   get runners(): ReadonlyMap<string, Readonly<Runner>> {
     return this.#runners;
   }
 
-  /** Goes on with the runners of an earlier process, by their leases. Call it before `want`. */
+  /** Goes on with the runners of an earlier process, by their leases. Call it before `want`, again when it rejects. */
   async adopt(): Promise<void> {
     const { pool } = this.#parts;
-    for await (const { data, state } of pool.list("list_leases", { "job.system": this.#wish.system })) {
-      const name = state === "released" ? undefined : this.#nameIn(data);
-      if (name !== undefined && !this.#runners.has(name)) this.#add(name);
+    // Another client may write anything into its own leases.
+    const { name: me } = await pool.call("who_am_i");
+    for await (const row of pool.list("list_leases", { "job.system": this.#wish.system, owner: me })) {
+      const name = row.state === "waiting" || row.state === "granted" ? this.#nameIn(row.data) : undefined;
+      if (name !== undefined && !this.#runners.has(name) && !this.#isClosed) this.#add(name, row);
     }
   }
 
@@ -90,44 +105,54 @@ export class RunnerPool {
     job: { readonly id: string; readonly name: string | null; readonly url: string | null },
   ): void {
     const runner = this.#runners.get(name);
-    if (runner === undefined || (runner.state === "busy" && runner.lease?.row.job?.id === job.id)) return;
+    if (runner === undefined || runner.state === "ending" || runner.job === job.id) return;
     runner.state = "busy";
-    this.#parts.log.info({ runner: name, lease: runner.lease?.id, job: job.id }, "a runner has a job");
-    runner.lease?.describe({ job: { system: this.#wish.system, ...job } }).catch((error: unknown) => {
-      this.#parts.log.warn(
-        { runner: name, job: job.id, error: messageOf(error) },
-        "cannot note the job in the lease",
-      );
+    this.#failures = 0;
+    // An adopted one has its lease a moment later, and the job is told again.
+    if (runner.lease === undefined) return;
+    runner.job = job.id;
+    const { log } = this.#parts;
+    log.info({ runner: name, lease: runner.lease.id, job: job.id }, "a runner has a job");
+    runner.lease.describe({ job: { system: this.#wish.system, ...job } }).catch((error: unknown) => {
+      log.warn({ runner: name, job: job.id, error: messageOf(error) }, "cannot note the job in the lease");
     });
   }
 
-  /** Leaves runners and their leases to the next process; those that have no node yet are taken back. */
-  async close(): Promise<void> {
+  /** Leaves runners and their leases to the next process; new ones that have no node yet are taken back. */
+  async close(graceMs: number): Promise<void> {
     this.#isClosed = true;
     this.#pause?.cancel();
     for (const { stop } of this.#runners.values()) stop.abort(CLOSED);
-    await Promise.allSettled(this.#work);
+    await settledWithin(this.#parts.clock, graceMs, Promise.allSettled(this.#work));
   }
 
   #reconcile(): void {
-    if (this.#isClosed || this.#pause !== undefined) return;
+    if (this.#isClosed) return;
     const { name, random } = this.#parts;
-    for (let n = this.#runners.size; n < this.#wanted; n++)
-      this.#add(`${name}-${hexId(random).slice(0, 12)}`);
+    const serving = [...this.#runners.values()].filter(
+      ({ state, stop }) => state !== "ending" && !stop.signal.aborted,
+    );
+    if (this.#pause === undefined)
+      for (let n = serving.length; n < this.#wanted; n++) this.#add(`${name}-${hexId(random).slice(0, 12)}`);
+    let left = serving.length - this.#wanted;
     // The youngest first: the oldest is next to have its node, or to take a job.
-    const surplus = [...this.#runners.values()].reverse().filter(({ stop }) => !stop.signal.aborted);
-    let left = surplus.length - this.#wanted;
     for (const state of ["waiting", "starting"] as const)
-      for (const runner of surplus)
+      for (const runner of serving.toReversed())
         if (left > 0 && runner.state === state) {
           left--;
-          this.#track(this.#giveUp(runner, SURPLUS));
+          this.#track(this.#giveUp(runner, SURPLUS).then(() => {}));
         }
   }
 
-  #add(name: string): void {
-    const since = this.#parts.clock.monotonic();
-    const runner: Runner = { name, state: "waiting", since, stop: new AbortController() };
+  #add(name: string, adopted?: LeaseRow): void {
+    const state = adopted?.state === "granted" ? "starting" : "waiting";
+    const runner: Runner = {
+      name,
+      state,
+      since: this.#parts.clock.monotonic(),
+      stop: new AbortController(),
+      adopted,
+    };
     this.#runners.set(name, runner);
     this.#track(this.#live(runner));
   }
@@ -137,76 +162,95 @@ export class RunnerPool {
     void work.finally(() => this.#work.delete(work));
   }
 
-  /** Ends a runner unless it has a job, of which only the system itself knows for certain. */
-  async #giveUp(runner: Runner, why: Error): Promise<void> {
+  /** Ends a runner unless it has a job, of which only the system itself knows for certain. False: it could not be asked. */
+  async #giveUp(runner: Runner, why: Error): Promise<boolean> {
     try {
       if (runner.state !== "waiting" && (await this.#source.remove(runner.name)) === "busy") {
-        runner.state = "busy";
-        return;
+        if (runner.state === "starting") runner.state = "busy";
+        return true;
       }
       runner.stop.abort(why);
+      return true;
     } catch (error) {
       this.#parts.log.warn(
         { runner: runner.name, error: messageOf(error) },
         "cannot take back a runner; will retry",
       );
+      return false;
     }
   }
 
   /** From the request of its node to the return of it. Never rejects. */
   async #live(runner: Runner): Promise<void> {
-    const { pool, log, counters, name: connector } = this.#parts;
+    const { counters, log, name: connector } = this.#parts;
     let node: NodeAccess | undefined;
     let failure: unknown;
     try {
-      const wish = {
-        ...this.#wish.lease,
-        heartbeat_seconds: HEARTBEAT_SECONDS,
-        job: { system: this.#wish.system, id: runner.name },
-        data: JSON.stringify({ connector, key: this.#wish.key, runner: runner.name }),
-      };
-      const lease = await pool.lease(wish, { key: runner.name, signal: runner.stop.signal });
+      const lease = await this.#leaseFor(runner);
       runner.lease = lease;
-      [node] = await lease.nodes();
+      const signal = AbortSignal.any([lease.signal, runner.stop.signal]);
+      [node] = await this.#patiently(() => lease.nodes(), signal);
       if (node === undefined) throw new Error(`lease ${lease.id} has no node any more`);
       if (runner.state === "waiting") runner.state = "starting";
       log.info({ runner: runner.name, lease: lease.id, node: node.id }, "a runner has its node");
-      await this.#serve(runner, lease, node);
+      await this.#serve(runner, lease, node, signal);
     } catch (error) {
       failure = error;
     }
-    // The successor goes on with it. Without a node there is nothing to go on with, and the lease has been released.
+    // The successor goes on with it. A new one without a node has been released by the client.
     if (this.#isClosed) return;
+    runner.state = "ending";
+    const isOurs = failure === undefined || failure === SURPLUS;
+    const end = failure === SURPLUS ? "surplus" : "done";
+    counters.add("connect.runners", 1, { connector, end: isOurs ? end : "failed" });
+    if (isOurs) this.#reconcile();
+    else this.#retryLater(runner, failure);
     await this.#end(runner, node, failure);
     this.#runners.delete(runner.name);
-    const isOurs = failure === undefined || failure === SURPLUS;
-    counters.add("connect.runners", 1, {
-      connector,
-      end: isOurs ? (failure === SURPLUS ? "surplus" : "done") : "failed",
-    });
-    this.#failures = isOurs ? 0 : this.#failures + 1;
-    if (!isOurs) this.#retryLater(runner, failure);
-    else this.#reconcile();
   }
 
-  async #serve(runner: Runner, lease: Lease, node: NodeAccess): Promise<void> {
+  /** A lease of its own, or that of the process before, which an error does not end: its runner may have a job. */
+  #leaseFor({ name, stop, adopted }: Runner): Promise<Lease> {
+    const { pool, name: connector } = this.#parts;
+    const { signal } = stop;
+    if (adopted !== undefined) return this.#patiently(() => pool.resume(adopted.id, { signal }), signal);
+    const wish = {
+      ...this.#wish.lease,
+      heartbeat_seconds: HEARTBEAT_SECONDS,
+      job: { system: this.#wish.system, id: name },
+      data: JSON.stringify({ connector, key: this.#wish.key, runner: name }),
+    };
+    return pool.lease(wish, { key: name, signal });
+  }
+
+  /** Repeats a call of the pool until it is answered or refused for good. */
+  async #patiently<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { clock, random } = this.#parts;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await call();
+      } catch (error) {
+        signal.throwIfAborted();
+        const isLasting = error instanceof LeaseLost || (error instanceof CallRefused && error.status < 500);
+        if (isLasting) throw error;
+        await sleep(clock, backoff(random, attempt, FIRST_PAUSE_MS, HEARTBEAT_SECONDS * 1_000), signal);
+      }
+    }
+  }
+
+  async #serve(runner: Runner, lease: Lease, node: NodeAccess, signal: AbortSignal): Promise<void> {
     const { shell, clock, log } = this.#parts;
-    const idle = clock.setTimer(this.#wish.idleMs, () => {
-      if (runner.state === "starting") this.#track(this.#giveUp(runner, IDLE));
-    });
+    let idle: Timer;
+    const look = async () => {
+      if (runner.state !== "starting" || (await this.#giveUp(runner, IDLE))) return;
+      idle = clock.setTimer(this.#wish.idleMs, () => this.#track(look()));
+    };
+    idle = clock.setTimer(this.#wish.idleMs, () => this.#track(look()));
     try {
-      const signal = AbortSignal.any([lease.signal, runner.stop.signal]);
-      const { code, output } = await shell.run(
-        node,
-        runner.name,
-        () => this.#source.begin(runner.name),
-        signal,
-      );
+      const program = () => this.#source.begin(runner.name);
+      const { code, output } = await shell.run(node, runner.name, program, signal);
       const facts = {
-        runner: runner.name,
-        lease: lease.id,
-        node: node.id,
-        code,
+        ...{ runner: runner.name, lease: lease.id, node: node.id, code },
         ...defined({ output: output || undefined }),
       };
       if (code === 0) log.info(facts, "a runner has ended");
@@ -220,33 +264,54 @@ export class RunnerPool {
   }
 
   /** Each step on its own: what cannot be done is left to the system's own clean-up, and to the end of the lease. */
-  async #end(runner: Runner, node: NodeAccess | undefined, failure: unknown): Promise<void> {
-    const { shell, log, clock } = this.#parts;
+  async #end(
+    { name, lease, adopted }: Runner,
+    node: NodeAccess | undefined,
+    failure: unknown,
+  ): Promise<void> {
+    const { shell, log, clock, pool } = this.#parts;
     const attempt = (what: string, work: Promise<unknown>) =>
-      work.catch((error: unknown) => log.warn({ runner: runner.name, error: messageOf(error) }, what));
-    const { lease } = runner;
-    if (node !== undefined) await attempt("cannot take back a runner", this.#source.remove(runner.name));
+      work.then(
+        () => true,
+        (error: unknown) => {
+          log.warn({ runner: name, error: messageOf(error) }, what);
+          return false;
+        },
+      );
+    // An adopted one may have a runner, whose node was not read.
+    if (node !== undefined || adopted !== undefined)
+      await attempt("cannot take back a runner", this.#source.remove(name));
+    let verdict: "ok" | "dirty" | "infra-failure" =
+      failure === undefined || failure === SURPLUS ? "ok" : "infra-failure";
     // Not where the node may be another's already.
     if (node !== undefined && lease?.signal.aborted === false) {
       const limit = new AbortController();
-      const timer = clock.setTimer(30_000, () => limit.abort(new Error("it took longer than 30 s")));
-      await attempt("cannot clean a node", shell.stop(node, runner.name, limit.signal));
+      const timer = clock.setTimer(CLEAN_MS, () =>
+        limit.abort(new Error(`it took longer than ${CLEAN_MS / 1_000} s`)),
+      );
+      const isClean = await attempt("cannot clean a node", shell.stop(node, name, limit.signal));
       timer.cancel();
+      if (!isClean && verdict === "ok") verdict = "dirty";
     }
-    const verdict = failure === undefined || failure === SURPLUS ? "ok" : "infra-failure";
-    if (lease !== undefined)
-      await attempt("cannot return a node", lease.end(verdict, failure ? messageOf(failure) : undefined));
+    const why = failure === undefined ? undefined : messageOf(failure);
+    if (lease !== undefined) await attempt("cannot return a node", lease.end(verdict, why));
+    else if (adopted !== undefined)
+      await attempt(
+        "cannot return a node",
+        pool.call("release_lease", { path: { id: adopted.id }, body: { verdict } }),
+      );
   }
 
   /** What failed once may fail again at once: no new runner before the pause is over, whatever is wanted. */
   #retryLater(runner: Runner, failure: unknown): void {
     const { log, clock, random } = this.#parts;
-    const pause = backoff(random, this.#failures - 1, FIRST_PAUSE_MS, MAX_PAUSE_MS);
-    log.error(
-      { runner: runner.name, lease: runner.lease?.id, error: messageOf(failure), retryMs: Math.round(pause) },
-      "a runner has failed; another one follows while a job waits",
-    );
-    this.#pause ??= clock.setTimer(pause, () => {
+    const facts = { runner: runner.name, lease: runner.lease?.id, error: messageOf(failure) };
+    log.error(facts, "a runner has failed; another one follows while a job waits");
+    // Several that fail together are one failure.
+    if (this.#pause !== undefined) return;
+    const pause = backoff(random, this.#failures, FIRST_PAUSE_MS, MAX_PAUSE_MS);
+    this.#failures++;
+    this.#pause = clock.setTimer(pause, () => {
       this.#pause = undefined;
       this.#reconcile();
     });
@@ -257,9 +322,12 @@ export class RunnerPool {
     try {
       const { connector, key, runner } = JSON.parse(data ?? "null") as Record<string, unknown>;
       const isMine = connector === this.#parts.name && key === this.#wish.key;
-      return isMine && typeof runner === "string" ? runner : undefined;
+      return isMine && typeof runner === "string" && NAME.test(runner) ? runner : undefined;
     } catch {
       return undefined;
     }
   }
 }
+
+/** Of runners: the connector's name and 48 random bits. */
+const NAME = /^[a-z][a-z0-9-]*-[0-9a-f]{12}$/;

@@ -3,7 +3,7 @@ import type { Transport } from "./edge/transport.ts";
 import { CallRefused, ClientError } from "./errors.ts";
 import { type EventQuery, follow, type YardEvent } from "./events.ts";
 import { type Operations, type Problem, ROUTES } from "./generated/operations.ts";
-import { acquire, type Lease, type LeaseWish } from "./lease.ts";
+import { acquire, type Lease, type LeaseWish, resume } from "./lease.ts";
 import {
   type Arguments,
   type CallOptions,
@@ -110,6 +110,14 @@ export class Client {
    */
   lease(wish: LeaseWish, options: Pick<CallOptions, "signal" | "key"> = {}): Promise<Lease> {
     return acquire(this, this.#parts.clock, wish, options);
+  }
+
+  /**
+   * Goes on with a lease that another process of this client has made, and resolves when its nodes are ready. It is kept alive from now on.
+   * On rejection, also by `signal`, it is left as it is. Rejects with CallRefused when it has ended, and with LeaseFailed.
+   */
+  resume(id: string, options: Pick<CallOptions, "signal"> = {}): Promise<Lease> {
+    return resume(this, this.#parts.clock, id, options);
   }
 
   /** Sends one request. Resolves when the head of a successful answer has arrived. */

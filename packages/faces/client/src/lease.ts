@@ -37,18 +37,23 @@ export class Lease implements AsyncDisposable {
   readonly #ready = Promise.withResolvers<void>();
   /** Monotonic time of the request for the lease. */
   readonly #asked: number;
+  /** The server's time then, milliseconds. */
+  readonly #begun: number;
   #row: LeaseRow;
   #timer: Timer | undefined;
   /** Monotonic time at which the last answered heartbeat was sent. */
   #answeredAt: number;
   #ended: Promise<void> | undefined;
 
-  constructor(client: Calls, clock: Clock, row: LeaseRow, asked: number) {
+  /** `isResumed`: the row is the answer to a heartbeat, which set the expiry by the server's clock; else to the call that made the lease. */
+  constructor(client: Calls, clock: Clock, row: LeaseRow, asked: number, isResumed = false) {
     this.#client = client;
     this.#clock = clock;
     this.#row = row;
     this.#answeredAt = asked;
     this.#asked = asked;
+    const { created, expires, heartbeat_seconds: seconds } = row;
+    this.#begun = isResumed ? Date.parse(expires ?? "") - (seconds ?? 0) * 1_000 : Date.parse(created ?? "");
     this.signal = this.#lost.signal;
     this.#ready.promise.catch(() => {});
     this.#take(row);
@@ -91,6 +96,12 @@ export class Lease implements AsyncDisposable {
       throw error;
     });
     return this.#ended;
+  }
+
+  /** Sends no more heartbeats, and leaves the lease to another process, or to its end. */
+  leave(): void {
+    this.#timer?.cancel();
+    this.#ended ??= Promise.resolve();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -159,9 +170,9 @@ export class Lease implements AsyncDisposable {
 
   /** When the lease ends without a heartbeat, and when in any case, by this process's monotonic clock. Rounded towards too early. */
   #ends(): { readonly heartbeatMs: number | null; readonly silentAt: number; readonly over: number } {
-    const { heartbeat_seconds: seconds, until, created } = this.#row;
+    const { heartbeat_seconds: seconds, until } = this.#row;
     const heartbeatMs = seconds === null ? null : seconds * 1_000;
-    const length = Date.parse(until ?? "") - Date.parse(created ?? "");
+    const length = Date.parse(until ?? "") - this.#begun;
     return {
       heartbeatMs,
       silentAt: heartbeatMs === null ? Number.POSITIVE_INFINITY : this.#answeredAt + heartbeatMs,
@@ -229,6 +240,25 @@ export async function acquire(
   } catch (error) {
     // The caller gets no lease, so it cannot release it. When this call fails, the lease expires without heartbeats.
     await lease.end().catch(() => {});
+    throw error;
+  }
+}
+
+/** Takes over a lease of another process, with a heartbeat at once. */
+export async function resume(
+  client: Calls,
+  clock: Clock,
+  id: string,
+  { signal }: { readonly signal?: AbortSignal },
+): Promise<Lease> {
+  const asked = clock.monotonic();
+  const row = await client.call("heartbeat_lease", { path: { id }, body: {} }, defined({ signal }));
+  const lease = new Lease(client, clock, row, asked, true);
+  try {
+    await lease.arrived(signal);
+    return lease;
+  } catch (error) {
+    lease.leave();
     throw error;
   }
 }

@@ -36,6 +36,8 @@ export function openSsh(identity: string | undefined): Ssh {
       throw new OnNodeError(
         `node ${id} is not reached by ssh (${type ?? "without a type"}): give its label another pool`,
       );
+    if (!words.every((word) => /^[\w.-]+$/.test(word)))
+      throw new OnNodeError(`${JSON.stringify(words)} are no words for a command line`);
     const folder = mkdtempSync(join(tmpdir(), "nodeyard-ssh-"));
     try {
       const hosts = join(folder, "known_hosts");
@@ -65,6 +67,12 @@ export function openSsh(identity: string | undefined): Ssh {
 async function run(argv: readonly string[], onLine: SshRun["onLine"], signal: AbortSignal) {
   signal.throwIfAborted();
   const child = spawn("ssh", argv, { stdio: ["pipe", "pipe", "pipe"], signal });
+  // First, because a process that cannot be started has no streams.
+  const ended = new Promise<number>((resolve, reject) => {
+    child.once("error", (error) => reject(signal.aborted ? signal.reason : error));
+    child.once("close", (status) => resolve(status ?? 255));
+  });
+  if (child.pid === undefined) await ended;
   let err = "";
   let failure: unknown;
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
@@ -82,10 +90,7 @@ async function run(argv: readonly string[], onLine: SshRun["onLine"], signal: Ab
       },
     );
   });
-  const code = await new Promise<number>((resolve, reject) => {
-    child.once("error", (error) => reject(signal.aborted ? signal.reason : error));
-    child.once("close", (status) => resolve(status ?? 255));
-  });
+  const code = await ended;
   if (failure !== undefined) throw failure;
   return { code, err: err.trim() };
 }

@@ -44,24 +44,38 @@ const explainRoute = route({
     const { handles } = call.known;
     // Each launcher reads its own journal, this one too.
     const query = queryMembers(handles, () => noHistory("asked of launchers only"));
-    const story = await explain(handles, { kind, id }, query);
+    const own = kind === "job" ? lastLease(call) : undefined;
+    const story = await explain(
+      handles,
+      own === undefined ? { kind, id } : { kind: "lease", id: own },
+      query,
+    );
     if (story === undefined) throw missing;
     return toExplanation(shownTo(story, call.principal), "");
   },
 });
 
+type Asked = Call<{ readonly kind: (typeof kinds)[number]; readonly id: string }>;
+
+/** The youngest lease for a job that the caller may see: several CIs may give one number to jobs of theirs. */
+function lastLease({ principal, params: { id }, known: { view } }: Asked): string | undefined {
+  const seen = [...KINDS.lease.all(view)].flatMap(([lease]) => leaseIn(view, lease, principal) ?? []);
+  return seen
+    .filter(({ job }) => job?.id === id)
+    .sort((a, b) => a.created - b.created)
+    .at(-1)?.id;
+}
+
 /** Only callers that see everything may look up things that have ended, because their owner is not known any more. */
-function maySee({
-  principal,
-  params: { kind, id },
-  known: { view },
-}: Call<{ readonly kind: (typeof kinds)[number]; readonly id: string }>) {
+function maySee(call: Asked) {
+  const {
+    principal,
+    params: { kind, id },
+    known: { view },
+  } = call;
   if (seesAll(principal)) return true;
   if (kind === "label") return seesLabel(principal, id);
-  if (kind !== "job") return rowIn(view, kind, id, principal) !== undefined;
-  // Of several leases for a job the last one is explained.
-  const own = [...KINDS.lease.all(view)].map(([lease]) => leaseIn(view, lease, principal));
-  return own.some((lease) => lease?.job?.id === id);
+  return kind === "job" ? lastLease(call) !== undefined : rowIn(view, kind, id, principal) !== undefined;
 }
 
 /** The parts of a story that the caller may see: only its own things, and the same fields as in the lists. */

@@ -4,10 +4,12 @@ import { garm, garmCall } from "@nodeyard/connect-garm";
 import { defined } from "@nodeyard/runtime";
 import type { Command } from "commander";
 import { CommandFailed } from "../errors.ts";
+import { logOf } from "../log.ts";
 import type { Session } from "../session.ts";
 
 /** `nodeyard garm` */
-export function defineGarm(command: Command, { io, machine }: Session): void {
+export function defineGarm(command: Command, session: Session): void {
+  const { io, machine } = session;
   command
     .addHelpText(
       "after",
@@ -20,7 +22,7 @@ export function defineGarm(command: Command, { io, machine }: Session): void {
         clock,
         pool: ({ nodeyard: { url, "token-file": file } }) =>
           connect(url, { clock, random, ...defined({ token: file && readSecret(file) }) }),
-        shell: ({ ssh }) => nodeShell(openSsh(ssh["identity-file"]), { clock, random }),
+        shell: ({ ssh }) => nodeShell(openSsh(ssh["identity-file"]), { clock, random, log: logOf(session) }),
       });
       io.out(out);
       io.err(err);

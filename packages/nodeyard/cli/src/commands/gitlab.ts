@@ -192,5 +192,5 @@ async function leaseOf(pool: Client, { id, url }: Job): Promise<Pick<LeaseRow, "
 
 /** Of all jobs of all servers. */
 function keyOf({ id, url }: Job): string {
-  return `gitlab:${url ?? id}`.slice(0, 255);
+  return `gitlab:${id}:${url ?? ""}`.slice(0, 255);
 }

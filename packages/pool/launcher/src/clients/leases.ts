@@ -254,6 +254,7 @@ export class LeaseKeeper {
         nodes: lease.nodes,
         why,
         ...(lease.verdict === null ? {} : { verdict: lease.verdict }),
+        ...jobOf(lease),
       },
     });
     return undefined;
