@@ -32,9 +32,15 @@ export class ScaleSet {
   async follow(pool: RunnerPool, stopping: AbortSignal): Promise<void> {
     const { clock, random, log, counters, name } = this.#parts;
     let isAdopted = false;
+    let session: Session | undefined;
+    // One that stays open would refuse the next, so it is closed until that is answered.
+    const close = async () => {
+      if (session !== undefined) await this.#service.close(session);
+      session = undefined;
+    };
     for (let attempt = 0; !stopping.aborted; attempt++) {
-      let session: Session | undefined;
       try {
+        await close();
         if (!isAdopted) await abortable(pool.adopt(), stopping);
         isAdopted = true;
         const id = await this.id();
@@ -62,12 +68,11 @@ export class ScaleSet {
           await sleep(clock, pause, stopping).catch(() => {});
         }
       }
-      // One that stays open would refuse the next.
-      if (session !== undefined) await this.#service.close(session).catch(() => {});
+      await close().catch(() => {});
     }
   }
 
-  /** Rejects when the session cannot be used any more. `onAnswer`: the queue has answered. */
+  /** Rejects when the session cannot be used any more. `onAnswer`: the queue has answered, and a message was dealt with. */
   async #messages(
     id: number,
     opened: Session,
@@ -87,15 +92,15 @@ export class ScaleSet {
         continue;
       }
       renewals = 0;
-      onAnswer();
       if (message !== undefined) {
-        // First, as GitHub's own client does: one that cannot be dealt with would come again and again.
+        await this.#take(id, session, message, pool);
+        // After the rest, unlike GitHub's own client: a message whose acknowledgment is lost is gone, and its jobs with it.
         await this.#service.acknowledge(session, message.id);
         last = message.id;
         assigned = message.assigned;
-        await this.#take(id, session, message, pool);
         counters.add("connect.calls", 1, { connector: name, call: "message", result: "ok" });
       }
+      onAnswer();
       pool.want(this.#wanted(assigned));
     }
   }
@@ -105,11 +110,9 @@ export class ScaleSet {
     const offered = jobs
       .filter(({ messageType }) => messageType === "JobAvailable")
       .map((job) => job.runnerRequestId);
-    if (offered.length > 0)
-      await this.#service.acquire(id, session, offered).catch((error: unknown) => {
-        // GitHub offers them again, or to another set.
-        log.warn({ requests: offered, error: messageOf(error) }, "cannot take jobs that were offered");
-      });
+    if (offered.length > 0 && !(await this.#service.acquire(id, session, offered)))
+      // Not again: the message would come for ever.
+      log.warn({ requests: offered }, "GitHub refuses jobs that it has offered");
     for (const { messageType, runnerName, result, ...job } of jobs) {
       const url = new URL(this.#options.url);
       url.pathname = `/${job.ownerName}/${job.repositoryName}/actions/runs/${job.workflowRunId}`;

@@ -102,8 +102,10 @@ export class ScaleSetService {
     );
   }
 
+  /** One that is not open any more is closed. */
   async close({ set, sessionId }: Session): Promise<void> {
-    await this.#call("DELETE", `${SETS}/${set}/sessions/${sessionId}`, undefined, nothing);
+    const answer = await this.#answer("DELETE", `${SETS}/${set}/sessions/${sessionId}`, undefined);
+    if (answer.status !== 404) this.#read(answer, nothing);
   }
 
   /** The next message; undefined: there was none for a while. "expired": the session has to be renewed. */
@@ -121,9 +123,7 @@ export class ScaleSetService {
     if (answer.status === 401) return "expired";
     if (answer.status === 202) return undefined;
     const { messageId, body, statistics } = this.#read({ call, ...answer }, message);
-    const jobs = z.array(job).safeParse(body === "" ? [] : JSON.parse(body));
-    if (!jobs.success) throw refusal(call, { ...answer, text: z.prettifyError(jobs.error) });
-    return { id: messageId, assigned: statistics.totalAssignedJobs, jobs: jobs.data };
+    return { id: messageId, assigned: statistics.totalAssignedJobs, jobs: jobsIn(body) };
   }
 
   /** Says that a message was dealt with; otherwise it comes again. */
@@ -139,12 +139,12 @@ export class ScaleSetService {
     if (answer.status >= 300 && answer.status !== 404) throw refusal(call, answer);
   }
 
-  /** Takes jobs that are offered; those that another set has taken are left out. */
+  /** Takes jobs that are offered; those that another set has taken are left out. False: it was refused for good. */
   async acquire(
     set: number,
     { messageQueueAccessToken: token }: Session,
     requests: readonly number[],
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { url } = await this.#signIn.service();
     const call = {
       method: "POST",
@@ -153,7 +153,8 @@ export class ScaleSetService {
       body: requests,
     } as const;
     const answer = await httpCall(this.#clock, call);
-    if (answer.status >= 300) throw refusal(call, answer);
+    if (answer.status === 401 || answer.status >= 500) throw refusal(call, answer);
+    return answer.status < 300;
   }
 
   /** Registers a runner for one job; its configuration is a secret until it is used. Undefined: there is one of this name. */
@@ -232,4 +233,13 @@ export class ScaleSetService {
 function typeOf({ json }: HttpAnswer): string {
   const { typeName } = (json ?? {}) as { readonly typeName?: unknown };
   return typeof typeName === "string" ? typeName : "";
+}
+
+/** Of a message. One in a form that is not known says nothing here: how many runners are wanted does not come from it. */
+function jobsIn(body: string): readonly JobMessage[] {
+  try {
+    return z.array(job).parse(JSON.parse(body));
+  } catch {
+    return [];
+  }
 }
