@@ -113,8 +113,8 @@ function runnersOf(api: GiteaApi, { "runs-on": labels }: Rule, { url, start }: O
       // The file of act_runner (internal/pkg/config/registration.go). The registration token stays here.
       const hosted = labels.map((label) => `${label}:host`);
       const runner = { id: Number(id), uuid, name, token, address: url, labels: hosted, ephemeral: true };
-      const script = `printf '%s' "$NODEYARD_RUNNER" >.runner\nunset NODEYARD_RUNNER\n${start}`;
-      return { script, env: { NODEYARD_RUNNER: JSON.stringify(runner) } };
+      const script = `printf '%s' "$RUNNER_FILE" >.runner\nunset RUNNER_FILE\n${start}`;
+      return { script, env: { RUNNER_FILE: JSON.stringify(runner) } };
     },
   };
 }
