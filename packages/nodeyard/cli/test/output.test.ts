@@ -5,6 +5,7 @@ import {
   cell,
   leaseColumns,
   leaseFields,
+  leaseJobColumns,
   leaseJson,
   nodeColumns,
   nodeDetailColumns,
@@ -98,7 +99,7 @@ test("a lease of a thousand nodes is a short row in the table, and complete in J
     columns: 80,
   };
   const rows = [rowOf(leaseFields, lease)];
-  printRows(io, rows, leaseColumns, {});
+  printRows(io, rows, leaseJobColumns, {});
   expect(reported.pop()).toContain(
     "| small:1000 | 200-0000000001 | zuul b7 | 0000000000 ... 0000000999 (1000) | 00:00:01:00 |",
   );

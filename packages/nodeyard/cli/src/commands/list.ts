@@ -13,6 +13,7 @@ import {
   imageColumns,
   jsonOnly,
   leaseColumns,
+  leaseJobColumns,
   leaseJson,
   nodeColumns,
   nodeDetailColumns,
@@ -124,8 +125,11 @@ export function defineList(command: Command, session: Session): void {
       const columns = standingColumns(heading);
       return { rows: rows.filter((row) => row.kind === kind), skipped, columns, jsonAlso: standingJson };
     }
-    if (leases === true)
-      return { ...(await backend.list("list_leases")), columns: leaseColumns, jsonAlso: leaseJson };
+    if (leases === true) {
+      const found = await backend.list("list_leases");
+      const columns = found.rows.some(({ job }) => job !== null) ? leaseJobColumns : leaseColumns;
+      return { ...found, columns, jsonAlso: leaseJson };
+    }
     const columns = detail === true ? nodeDetailColumns : nodeColumns;
     return { ...(await backend.list("list_nodes")), columns };
   });

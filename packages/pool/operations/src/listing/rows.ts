@@ -198,13 +198,19 @@ export const leaseColumns: readonly Column[] = [
   // A lease of a thousand nodes is one line that can be read.
   { heading: "Labels", key: "labels", show: ({ labels }) => labelsText(labels as readonly string[]) },
   ...columns({ Request: "request" }),
-  { heading: "Job", key: "job", show: ({ job }) => jobText(job as Lease["job"]) },
   { heading: "Nodes", key: "nodes", show: ({ nodes }) => some(nodes as readonly string[]) },
   ...columns({ "Time Left": ["time_left", timeLeft] }),
 ];
 
+/** The table where one of the leases is for a job. */
+export const leaseJobColumns: readonly Column[] = leaseColumns.toSpliced(5, 0, {
+  heading: "Job",
+  key: "job",
+  show: ({ job }) => jobText(job as Lease["job"]),
+});
+
 /** What only `--json` shows of a lease. */
-export const leaseJson = columns({ Expires: "expires", Age: ["age", ageOf("created")] });
+export const leaseJson = columns({ Expires: "expires", Age: ["age", ageOf("created")], Job: "job" });
 
 /** Its id is what people look for: the CI shows it. */
 function jobText(job: Lease["job"]): string {
