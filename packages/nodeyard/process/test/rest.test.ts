@@ -5,7 +5,7 @@ import { connect, type YardEvent } from "@nodeyard/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EventClient } from "../../../faces/api/test/v1/event-client.ts";
 import { until } from "../../../pool/launcher/test/rig.ts";
-import { fakeConfig, type Running, Site } from "../../cli/test/nodeyard.ts";
+import { fakeConfig, Running, Site } from "../../cli/test/nodeyard.ts";
 
 interface LeaseBody {
   readonly id: string;
@@ -303,6 +303,18 @@ describe("REST v1 of a real process", () => {
     expect(await explained()).toMatchObject({ kind: "lease", id, state: "granted", about: { job } });
     expect((await site.run("explain", job.id)).code).toBe(2);
     expect((await site.run("explain", "job", job.id)).out).toContain(`lease ${id} is granted`);
+    const plain = await call<LeaseBody>("/v1/leases", {
+      labels: ["small"],
+      job: { system: "zuul", id: "unit-8" },
+    });
+    const atAddress = (...words: readonly string[]) =>
+      new Running(words, { NODEYARD_URL: url, NODEYARD_TOKEN: token }).ended;
+    expect((await atAddress("explain", "unit-8")).out).toContain(`lease ${plain.id} is`);
+    expect(await atAddress("explain", "unit-9")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("unit-9"),
+    });
+    await call(`/v1/leases/${plain.id}/release`, {});
     await call(`/v1/leases/${id}/release`, {});
     await until("it has ended", async () => (await ids(`id=${id}`)).length === 0);
     expect(await explained()).toMatchObject({ id, state: "gone" });

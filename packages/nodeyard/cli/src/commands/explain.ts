@@ -27,12 +27,7 @@ export function defineExplain(command: Command, session: Session): void {
       // Before the tree is opened: a wrong word is a usage error, also where no tree answers.
       const subject = parseSubject(words);
       return withBackend(session, async (backend) => {
-        const asked = await backend.explain(subject);
-        // A CI may name its jobs in any way, so only a word that means nothing else is taken for one.
-        const isJob = asked.explanation === undefined && words.length === 1;
-        const { explanation, silent, journal } = isJob
-          ? await backend.explain({ kind: "job", id: words[0]! })
-          : asked;
+        const { explanation, silent, journal } = await explained(backend, subject, words);
         if (explanation === undefined)
           throw await nothingKnown(backend, subject, journal, unanswered(silent));
         const { io } = session;
@@ -41,6 +36,22 @@ export function defineExplain(command: Command, session: Session): void {
         else io.out(storyText(explanation, { journal, now, columns: io.columns }));
       });
     });
+}
+
+/** A CI may name its jobs in any way, so only a single word that means nothing else is taken for one. */
+async function explained(backend: Backend, subject: Explained, words: readonly string[]) {
+  const [word = "", ...others] = words;
+  const asJob = () => backend.explain({ kind: "job", id: word });
+  const asked = await backend.explain(subject).catch((error: { readonly status?: number }) => {
+    // A server refuses what it does not know, in words of its own.
+    if (others.length > 0 || error.status !== 404) throw error;
+    return asJob().catch(() => {
+      throw error;
+    });
+  });
+  if (asked.explanation !== undefined || others.length > 0) return asked;
+  const job = await asJob();
+  return job.explanation === undefined ? asked : job;
 }
 
 /** For a name that nobody knows: it says who was asked, since a launcher that did not answer may know it. */
