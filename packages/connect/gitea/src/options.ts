@@ -26,7 +26,13 @@ export const options = z.strictObject({
     .describe(
       "whose jobs are served: instance (needs a token of an administrator), an organization, or OWNER/REPOSITORY",
     ),
-  runners: z.array(rule).min(1),
+  runners: z
+    .array(rule)
+    .min(1)
+    .refine(
+      (rules) => new Set(rules.map((one) => one["runs-on"].join())).size === rules.length,
+      "must have each runs-on once",
+    ),
   start: z
     .string()
     .min(1)

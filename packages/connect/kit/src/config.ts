@@ -61,14 +61,6 @@ export type ConnectConfig = Omit<z.output<typeof file>, "connectors"> & {
   readonly sections: readonly Section[];
 };
 
-/** The schema of the whole file, for its reference. */
-export function connectSchema(kinds: readonly ConnectorKind[]): z.ZodObject {
-  const sections = kinds.map((kind) =>
-    kind.options.safeExtend({ name, system: z.literal(kind.name) }).meta({ title: kind.name }),
-  );
-  return file.extend({ connectors: z.array(z.union(sections)).min(1) });
-}
-
 /** Reads the text of `connect.yaml`. Throws ConnectConfigError with the place of the first faults, each on a line of its own. */
 export function readConnectConfig(
   text: string,

@@ -1,6 +1,5 @@
 export {
   type ConnectConfig,
-  connectSchema,
   Keys,
   poolFields,
   readConnectConfig,

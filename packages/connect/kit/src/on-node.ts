@@ -46,7 +46,9 @@ const END = "# end";
 const RUN = `
 mask=$(umask)
 umask 077
-command -v flock >/dev/null && command -v setsid >/dev/null || { echo "flock or setsid is missing (util-linux)" >&2; exit 78; }
+for tool in flock setsid pkill; do
+  command -v $tool >/dev/null || { echo "$tool is missing (util-linux, procps)" >&2; exit 78; }
+done
 d=$HOME/.nodeyard/$1
 mkdir -p "$HOME/.nodeyard" || exit 78
 if mkdir "$d" 2>/dev/null; then

@@ -1,6 +1,7 @@
 import {
   CallRefused,
   type Lease,
+  LeaseFailed,
   LeaseLost,
   type LeaseRow,
   type LeaseWish,
@@ -189,7 +190,7 @@ export class RunnerPool {
       const lease = await this.#leaseFor(runner);
       runner.lease = lease;
       const signal = AbortSignal.any([lease.signal, runner.stop.signal]);
-      [node] = await this.#patiently(() => lease.nodes(), signal);
+      [node] = await this.#patiently(runner.name, () => lease.nodes(), signal);
       if (node === undefined) throw new Error(`lease ${lease.id} has no node any more`);
       if (runner.state === "waiting") runner.state = "starting";
       log.info({ runner: runner.name, lease: lease.id, node: node.id }, "a runner has its node");
@@ -213,7 +214,8 @@ export class RunnerPool {
   #leaseFor({ name, stop, adopted }: Runner): Promise<Lease> {
     const { pool, name: connector } = this.#parts;
     const { signal } = stop;
-    if (adopted !== undefined) return this.#patiently(() => pool.resume(adopted.id, { signal }), signal);
+    if (adopted !== undefined)
+      return this.#patiently(name, () => pool.resume(adopted.id, { signal }), signal);
     const wish = {
       ...this.#wish.lease,
       heartbeat_seconds: HEARTBEAT_SECONDS,
@@ -223,16 +225,21 @@ export class RunnerPool {
     return pool.lease(wish, { key: name, signal });
   }
 
-  /** Repeats a call of the pool until it is answered or refused for good. */
-  async #patiently<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    const { clock, random } = this.#parts;
+  /** Repeats a call of the pool until it is answered, the lease has ended, or the runner is to end. */
+  async #patiently<T>(runner: string, call: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { clock, random, log } = this.#parts;
     for (let attempt = 0; ; attempt++) {
       try {
         return await call();
       } catch (error) {
         signal.throwIfAborted();
-        const isLasting = error instanceof LeaseLost || (error instanceof CallRefused && error.status < 500);
-        if (isLasting) throw error;
+        // Any other refusal, such as of a rate or a token, may pass, and the runner may have a job.
+        const isGone = error instanceof CallRefused && (error.status === 404 || error.status === 409);
+        if (isGone || error instanceof LeaseLost || error instanceof LeaseFailed) throw error;
+        log.warn(
+          { runner, attempt: attempt + 1, error: messageOf(error) },
+          "the pool does not answer; will retry",
+        );
         await sleep(clock, backoff(random, attempt, FIRST_PAUSE_MS, HEARTBEAT_SECONDS * 1_000), signal);
       }
     }

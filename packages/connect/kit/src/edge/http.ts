@@ -3,7 +3,7 @@ import { SystemError } from "../errors.ts";
 
 /** One call of another system's HTTP. */
 export interface HttpCall {
-  readonly method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */

@@ -70,8 +70,8 @@ async function connected(up: Stoppable, path: string, session: Session, log: Pro
   return {
     ...up,
     async close(graceMs) {
-      await connectors.close(graceMs);
-      await up.close(graceMs);
+      // Both within the time of one, and the pool in any case.
+      await connectors.close(graceMs / 2).finally(() => up.close(graceMs / 2));
     },
   };
 }
