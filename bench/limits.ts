@@ -153,6 +153,20 @@ export const LIMITS: readonly Limit[] = [
     field: "cpuRatio",
     most: 1.1,
   },
+  ...["gitea", "github"].map(
+    (system): Limit => ({
+      name: `${system}, from a queued job to its start, against a runner without a pool`,
+      of: { scenario: "connectors", system },
+      field: "ratio",
+      most: 1.3,
+    }),
+  ),
+  {
+    name: "a node of Zuul is ready, against a turn of zuul-launcher's loop",
+    of: { scenario: "connectors", system: "zuul" },
+    field: "ratio",
+    most: 1,
+  },
   ...Object.entries(PLANNING).map(
     ([event, most]): Limit => ({
       name: `planning, ${event}: 20,000 requests and 10,000 nodes against 200 and 100`,

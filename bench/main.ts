@@ -9,6 +9,7 @@ import { besides } from "./beside.ts";
 import type { Figure, Scenario } from "./lib/scenario.ts";
 import { judge } from "./limits.ts";
 import { commands } from "./scenarios/commands.ts";
+import { connectors } from "./scenarios/connectors.ts";
 import { cycle } from "./scenarios/cycle.ts";
 import { floor } from "./scenarios/floor.ts";
 import { fullTree } from "./scenarios/full-tree.ts";
@@ -35,6 +36,7 @@ const SCENARIOS: readonly Scenario[] = [
   planning,
   commands,
   page,
+  connectors,
 ];
 
 const { values, positionals } = parseArgs({

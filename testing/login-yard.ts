@@ -12,13 +12,14 @@ export class LoginYard {
   readonly key: string;
   readonly #sshd: Sshd;
 
-  static async open(nodes: number): Promise<LoginYard> {
+  /** `ready`: so many nodes wait for a lease. */
+  static async open(nodes: number, ready = 0): Promise<LoginYard> {
     const site = new Site("");
     const key = join(site.folder, "key");
     execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", key]);
     const sshd = await startSshd({ authorizedKey: readFileSync(`${key}.pub`, "utf8").trim() });
     site.write(`
-labels: [{name: small, min-ready: 0}]
+labels: [{name: small, min-ready: ${ready}}]
 providers:
   - name: lab
     driver: static

@@ -19,11 +19,11 @@ export class GiteaSite {
   readonly #connect: string;
   #pushes = 0;
 
-  static async open(nodes: number): Promise<GiteaSite> {
+  static async open(nodes: number, ready = 0): Promise<GiteaSite> {
     const gitea = await startGitea();
     await gitea.call("POST", "/user/repos", { name: "r", auto_init: true, default_branch: "main" });
     await gitea.call("PATCH", "/repos/admin1/r", { has_actions: true });
-    return new GiteaSite(gitea, await LoginYard.open(nodes));
+    return new GiteaSite(gitea, await LoginYard.open(nodes, ready));
   }
 
   private constructor(gitea: Gitea, yard: LoginYard) {
@@ -33,8 +33,8 @@ export class GiteaSite {
     writeFileSync(join(yard.site.folder, "gitea-token"), gitea.token);
   }
 
-  /** Starts a connector; `fault`: of its runners. */
-  async connect(fault = "", idle = 300): Promise<Running> {
+  /** Starts a connector; `fault`: of its runners; `look`: when it looks at the jobs. */
+  async connect(fault = "", idle = 300, look = "poll: 1"): Promise<Running> {
     const { folder, state } = this.yard.site;
     const runner = `${process.execPath} ${join(import.meta.dirname, "runner.mjs")}`;
     writeFileSync(
@@ -48,7 +48,7 @@ connectors:
     url: ${this.gitea.url}
     token-file: ${folder}/gitea-token
     scope: admin1/r
-    poll: 1
+    ${look}
     idle: ${idle}
     start: ${fault === "" ? "" : `NODEYARD_RUNNER_FAULT=${fault} `}${runner}
     runners:

@@ -48,9 +48,10 @@ def request(label):
 def node(uuid):
     try:
         found = model.ProviderNode.fromZK(context, model.ProviderNode._getPath(uuid))
+        stat = client.client.get(model.ProviderNode._getPath(uuid))[1]
     except NoNodeError:
         return None
-    return {"state": found.state, "request": found.request_id, "comment": found.comment, **found.getNodeData()}
+    return {"made": stat.ctime, "written": stat.mtime, "state": found.state, "request": found.request_id, "comment": found.comment, **found.getNodeData()}
 
 
 def accept(uuid):

@@ -9,6 +9,9 @@ const ANSWER_MS = patient(60_000);
 
 /** A ProviderNode as Zuul reads it. */
 export interface PlayedNode {
+  /** When its record was made and last written, milliseconds since the epoch by ZooKeeper's clock. */
+  readonly made: number;
+  readonly written: number;
   readonly state: string;
   readonly request: string | null;
   readonly interface_ip: string | null;

@@ -7,6 +7,7 @@ import { awsPolicy } from "./aws-policy.ts";
 import { cliPage } from "./cli.ts";
 import { clientTypes } from "./client.ts";
 import { configurationPage, configurationSchema } from "./configuration.ts";
+import { connectPage } from "./connect.ts";
 import { exitCodesPage } from "./exit-codes.ts";
 import { logEventsPage } from "./log-events.ts";
 import { metricsPage } from "./metrics.ts";
@@ -20,6 +21,7 @@ const generated: Readonly<Record<string, () => string | Promise<string>>> = {
   "docs/reference/aws-policy.json": awsPolicy,
   "docs/reference/cli.md": cliPage,
   "docs/reference/configuration.md": configurationPage,
+  "docs/reference/connect.md": connectPage,
   "docs/reference/nodepool.schema.json": configurationSchema,
   "docs/reference/errors.md": () => errorsPage(readWorkspace(root)),
   "docs/reference/log-events.md": logEventsPage,

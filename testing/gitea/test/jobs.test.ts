@@ -1,9 +1,11 @@
+import { createHmac } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../../login-yard.ts";
 import { requireTools } from "../../skipped.ts";
 import { requireSshd } from "../../sshd/index.ts";
+import { freePort } from "../../zookeeper/ports.ts";
 import { GITEA } from "../server.ts";
 import { GiteaSite } from "../site.ts";
 
@@ -63,6 +65,33 @@ describe.skipIf(skipped)("jobs of a real Gitea on nodes of the pool", () => {
     await successor.kill("SIGTERM");
   });
 
+  test("Gitea's webhook is waited for, with the signature of its secret", async () => {
+    writeFileSync(ran, "");
+    const { gitea, yard } = site;
+    const port = await freePort();
+    const [url, secret, file] = [`http://127.0.0.1:${port}/`, "s3cret", join(yard.site.folder, "secret")];
+    writeFileSync(file, secret);
+    const look = `poll: 86400\n    webhook: {listen: "127.0.0.1:${port}", secret-file: ${file}}`;
+    const connector = await site.connect("", 300, look);
+    const body = JSON.stringify({ action: "queued" });
+    const call = async (headers: Record<string, string>) =>
+      (await fetch(url, { method: "POST", body, headers: { "x-gitea-event": "workflow_job", ...headers } }))
+        .status;
+    const signature = (key: string) => createHmac("sha256", key).update(body).digest("hex");
+    expect(await call({})).toBe(401);
+    expect(await call({ "x-gitea-signature": signature("other") })).toBe(401);
+    expect(await call({ "x-gitea-signature": signature(secret) })).toBe(204);
+    const config = { url, secret, content_type: "json" };
+    const hook = { type: "gitea", config, events: ["workflow_job"], active: true };
+    const { id } = await gitea.call<{ id: number }>("POST", "/repos/admin1/r/hooks", hook);
+    await site.push(["hook-0", "hook-1"].map((line) => `echo ${line} >>${ran}`));
+    await site.ended();
+    expect(lines()).toEqual(["hook-0", "hook-1"]);
+    await site.clean();
+    await gitea.call("DELETE", `/repos/admin1/r/hooks/${id}`);
+    await connector.kill("SIGTERM");
+  });
+
   test("runners whose jobs are cancelled are taken back, and one that takes no job is replaced", async () => {
     writeFileSync(ran, "");
     const deaf = await site.connect("never");
@@ -77,7 +106,7 @@ describe.skipIf(skipped)("jobs of a real Gitea on nodes of the pool", () => {
     await until(() => granted(1));
     await deaf.kill("SIGKILL");
     // Its successor finds a runner that has started and takes nothing.
-    const successor = await site.connect("", 1);
+    const successor = await site.connect("", 5);
     await successor.printed("it took no job in time");
     await site.ended();
     expect(lines()).toEqual(["late"]);

@@ -1,11 +1,11 @@
-import { facadeFields } from "@nodeyard/connect";
+import { facadeFields, Keys } from "@nodeyard/connect";
 import { z } from "zod";
 import { meets } from "./constraints.ts";
 
 const pattern = z.string().min(1);
 
 const ruleSchema = z.strictObject({
-  label: z.string().min(1).describe("label of the nodes"),
+  label: Keys.label,
   arch: pattern.optional().describe("architecture; this and the next two may have * for any text"),
   compose: pattern.optional().describe("image that the guest asks for"),
   keyname: pattern.optional().describe("name of the SSH key that the nodes accept"),
@@ -16,17 +16,8 @@ const ruleSchema = z.strictObject({
     .describe(
       "what the nodes have, in the form of tmt's hardware; a guest that wants what is not named here is not meant",
     ),
-  "for-seconds": z
-    .int()
-    .min(60)
-    .max(31_536_000)
-    .default(4 * 3_600)
-    .describe("how long a guest may be kept"),
-  priority: z
-    .string()
-    .regex(/^[0-9]{3}$/)
-    .optional()
-    .describe("100 is served before 200"),
+  "for-seconds": Keys.seconds.default(4 * 3_600).describe("how long a guest may be kept"),
+  priority: Keys.priority.optional(),
 });
 
 /** Guests that get nodes of one label. */

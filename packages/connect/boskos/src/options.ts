@@ -1,28 +1,19 @@
-import { facadeFields } from "@nodeyard/connect";
+import { facadeFields, Keys } from "@nodeyard/connect";
 import { z } from "zod";
 
 /** Four hours: longer than jobs that run well, and short enough for a node whose owner has died. */
 const FOR_SECONDS = 4 * 3_600;
 
 const typeSchema = z.strictObject({
-  label: z.string().min(1).describe("label of the nodes"),
-  "for-seconds": z
-    .int()
-    .min(60)
-    .max(31_536_000)
-    .default(FOR_SECONDS)
-    .describe("how long an owner may have one"),
+  label: Keys.label,
+  "for-seconds": Keys.seconds.default(FOR_SECONDS).describe("how long an owner may have one"),
   "heartbeat-seconds": z
     .int()
     .min(30)
     .max(86_400)
     .optional()
     .describe("an owner must update one at least so often; otherwise it need not"),
-  priority: z
-    .string()
-    .regex(/^[0-9]{3}$/)
-    .optional()
-    .describe("100 is served before 200"),
+  priority: Keys.priority.optional(),
 });
 
 /** How nodes of one type of resource are leased. */

@@ -1,12 +1,15 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
 import {
   type Connector,
   type ConnectorParts,
   connectorKind,
+  type Facade,
+  openFacade,
   RunnerPool,
   type RunnerSource,
   readSecret,
 } from "@nodeyard/connect";
-import { abortable, messageOf, settledWithin, sleep } from "@nodeyard/runtime";
+import { abortable, type Clock, messageOf, settledWithin, sleep } from "@nodeyard/runtime";
 import { GiteaApi, type GiteaJob } from "./api.ts";
 import { type Options, options, type Rule } from "./options.ts";
 
@@ -19,15 +22,64 @@ export const gitea = connectorKind("gitea", options, async (given, parts): Promi
     return { rule, pool: new RunnerPool(runnersOf(api, rule, given), wish, parts) };
   });
   const stop = new AbortController();
-  const looking = look(api, pools, given.poll * 1_000, parts, stop.signal);
+  const pause = new Pause(parts.clock, given.poll * 1_000);
+  const hook = given.webhook && (await openHook(given.webhook, parts, () => pause.end()));
+  const looking = look(api, pools, pause, parts, stop.signal);
   return {
     async close(graceMs) {
       stop.abort(new Error("the connector is stopped"));
-      const ends = [looking, ...pools.map(({ pool }) => pool.close(graceMs))];
+      const ends = [looking, hook?.close(graceMs), ...pools.map(({ pool }) => pool.close(graceMs))];
       await settledWithin(parts.clock, graceMs, Promise.all(ends));
     },
   };
 });
+
+/**
+ * Calls `onEvent` for each event of jobs. What it says is not used: events come late, twice or never, and the jobs themselves are looked at
+ * (docs.gitea.com/usage/webhooks).
+ */
+function openHook(
+  { listen, "secret-file": file }: NonNullable<Options["webhook"]>,
+  parts: ConnectorParts,
+  onEvent: () => void,
+): Promise<Facade> {
+  const secret = readSecret(file);
+  return openFacade({ listen, isSigned: true }, parts, (app) => {
+    app.post("/", async ({ headers, body }, reply) => {
+      const wanted = createHmac("sha256", secret)
+        .update(String(body ?? ""))
+        .digest();
+      const given = Buffer.from(String(headers["x-gitea-signature"]), "hex");
+      if (given.length !== wanted.length || !timingSafeEqual(given, wanted))
+        return reply.code(401).send("the signature is not that of this connector's secret\n");
+      if (headers["x-gitea-event"] === "workflow_job") onEvent();
+      return reply.code(204).send();
+    });
+  });
+}
+
+/** Between two looks at the jobs. */
+class Pause {
+  readonly #clock: Clock;
+  readonly #ms: number;
+  #next = new AbortController();
+
+  constructor(clock: Clock, ms: number) {
+    this.#clock = clock;
+    this.#ms = ms;
+  }
+
+  /** Ends the one that is waited for, or else the next: what has happened during a look may not be in it. */
+  end(): void {
+    this.#next.abort();
+  }
+
+  /** Never rejects. */
+  async wait(stopping: AbortSignal): Promise<void> {
+    await sleep(this.#clock, this.#ms, AbortSignal.any([stopping, this.#next.signal])).catch(() => {});
+    this.#next = new AbortController();
+  }
+}
 
 interface Served {
   readonly rule: Rule;
@@ -38,8 +90,8 @@ interface Served {
 async function look(
   api: GiteaApi,
   pools: readonly Served[],
-  pollMs: number,
-  { clock, log, counters, name }: ConnectorParts,
+  pause: Pause,
+  { log, counters, name }: ConnectorParts,
   stopping: AbortSignal,
 ): Promise<void> {
   let isAdopted = false;
@@ -63,7 +115,7 @@ async function look(
       if (!isFailing) log.error({ error: messageOf(error) }, "cannot see which jobs wait; will retry");
       isFailing = true;
     }
-    await sleep(clock, pollMs, stopping).catch(() => {});
+    await pause.wait(stopping);
   }
 }
 

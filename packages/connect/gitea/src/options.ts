@@ -1,4 +1,4 @@
-import { Keys } from "@nodeyard/connect";
+import { idleField, Keys, runnerFields } from "@nodeyard/connect";
 import { z } from "zod";
 
 /** Jobs for one label of the pool. */
@@ -7,18 +7,13 @@ const rule = z.strictObject({
     .array(z.string().min(1).max(255))
     .min(1)
     .describe("labels that its runners have; a job is taken whose runs-on has no other"),
-  label: Keys.label.describe("label of the pool"),
-  most: z.int().min(1).max(10_000).default(100).describe("runners at the same time"),
+  ...runnerFields,
   time: Keys.seconds.default(10_800).describe("seconds that a node may be kept, waiting included"),
-  priority: z
-    .string()
-    .regex(/^\d{3}$/, "must be three digits; 100 is served before 200")
-    .default("200"),
 });
 
 /** Keys of a section of Gitea. */
 export const options = z.strictObject({
-  url: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, "")),
+  url: Keys.url.describe("of Gitea"),
   "token-file": Keys.secretFile,
   scope: z
     .string()
@@ -29,6 +24,7 @@ export const options = z.strictObject({
   runners: z
     .array(rule)
     .min(1)
+    .describe("the first rule that has all labels of a job counts")
     .refine(
       (rules) => new Set(rules.map((one) => one["runs-on"].join())).size === rules.length,
       "must have each runs-on once",
@@ -40,8 +36,17 @@ export const options = z.strictObject({
     .describe(
       "command of sh that starts the runner on a node, beside its .runner file; it has to end after one job",
     ),
+  webhook: z
+    .strictObject({
+      listen: Keys.address.describe("HOST:PORT"),
+      "secret-file": Keys.secretFile,
+    })
+    .optional()
+    .describe(
+      "where Gitea's webhook of workflow jobs is received, which is signed with this secret; jobs are looked at when it comes, and every `poll`",
+    ),
   poll: Keys.seconds.default(3).describe("seconds between two looks at the jobs"),
-  idle: Keys.seconds.default(300).describe("seconds after which a runner without a job is given up"),
+  idle: idleField,
 });
 export type Options = z.output<typeof options>;
 export type Rule = Options["runners"][number];

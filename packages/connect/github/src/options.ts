@@ -1,4 +1,4 @@
-import { Keys } from "@nodeyard/connect";
+import { idleField, Keys, runnerFields } from "@nodeyard/connect";
 import { z } from "zod";
 
 const app = z.strictObject({
@@ -10,10 +10,9 @@ const app = z.strictObject({
 /** Keys of a section of GitHub. */
 export const options = z
   .strictObject({
-    url: z
-      .url({ protocol: /^https?$/ })
-      .transform((url) => url.replace(/\/+$/, ""))
-      .describe("of an organization, a repository (OWNER/REPOSITORY) or an enterprise (enterprises/NAME)"),
+    url: Keys.url.describe(
+      "of an organization, a repository (OWNER/REPOSITORY) or an enterprise (enterprises/NAME)",
+    ),
     "token-file": Keys.secretFile.optional().describe("file with a personal access token"),
     app: app.optional().describe("a GitHub App, in place of a token"),
     "scale-set": z
@@ -23,19 +22,14 @@ export const options = z
       .describe("name of the scale set, which is made if it is not there"),
     group: z.string().min(1).default("default").describe("runner group"),
     "runs-on": z.array(z.string().min(1)).min(1).optional().describe("labels of the set; default: its name"),
-    label: Keys.label.describe("label of the pool"),
-    most: z.int().min(1).max(10_000).default(100).describe("runners at the same time"),
+    ...runnerFields,
     time: Keys.seconds.default(21_600).describe("seconds that a node may be kept, waiting included"),
-    priority: z
-      .string()
-      .regex(/^\d{3}$/, "must be three digits; 100 is served before 200")
-      .default("200"),
     start: z
       .string()
       .min(1)
       .default("/opt/actions-runner/run.sh")
       .describe("command of sh that starts the runner on a node; ACTIONS_RUNNER_INPUT_JITCONFIG is set"),
-    idle: Keys.seconds.default(300).describe("seconds after which a runner without a job is given up"),
+    idle: idleField,
     full: Keys.seconds
       .default(60)
       .describe(

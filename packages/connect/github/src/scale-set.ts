@@ -94,6 +94,7 @@ export class ScaleSet {
       renewals = 0;
       if (message !== undefined) {
         await this.#take(id, session, message, pool);
+        pool.want(this.#wanted(message.assigned));
         // After the rest, unlike GitHub's own client: a message whose acknowledgment is lost is gone, and its jobs with it.
         await this.#service.acknowledge(session, message.id);
         last = message.id;

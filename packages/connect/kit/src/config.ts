@@ -14,16 +14,33 @@ const address = z
     return { host: text.slice(0, colon).replace(/^\[|\]$/g, ""), port: Number(text.slice(colon + 1)) };
   });
 
-/** Words that sections of several kinds have. */
+/** Values of sections of several kinds. */
 export const Keys = {
   /** Where a server listens. */
   address,
   /** A file with one secret. */
   secretFile: z.string().min(1).describe("file with one word, readable by this user alone"),
   /** A label of the pool. */
-  label: z.string().min(1).max(255),
+  label: z.string().min(1).max(255).describe("label of the pool"),
   seconds: z.int().min(1).max(31_536_000),
+  priority: z
+    .string()
+    .regex(/^\d{3}$/, "must be three digits; 100 is served before 200")
+    .describe("three digits; 100 is served before 200"),
+  /** Of another system, without a slash at its end. */
+  url: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, "")),
 } as const;
+
+/** What runners of one pool of them are leased with. */
+export const runnerFields = {
+  label: Keys.label,
+  most: z.int().min(1).max(10_000).default(100).describe("runners at the same time"),
+  priority: Keys.priority.default("200"),
+} as const;
+/** How long a connector of runners waits for a job to come. */
+export const idleField = Keys.seconds
+  .default(300)
+  .describe("seconds after which a runner without a job is given up");
 
 /** Words of every file of a connector: where the pool is, and how nodes are logged in to. */
 export const poolFields = {
@@ -42,11 +59,21 @@ export const poolFields = {
     .default({}),
 } as const;
 
-const file = z.strictObject({
+/** The whole file; a section's other keys are those of its kind. */
+export const connectFile = z.strictObject({
   nodeyard: poolFields.nodeyard.optional().describe("the pool; not needed in the process of `nodeyard up`"),
-  ssh: poolFields.ssh,
-  metrics: address.optional().describe("where Prometheus finds /metrics"),
-  connectors: z.array(z.looseObject({ name, system: z.string() })).min(1),
+  ssh: poolFields.ssh.describe("how connectors of runners log in to nodes"),
+  metrics: address.optional().describe("HOST:PORT where Prometheus finds /metrics"),
+  connectors: z
+    .array(
+      z.looseObject({
+        name: name.describe(
+          "of its own: its leases and runners have it, so a connector of another name is another one",
+        ),
+        system: z.string().describe("what it serves: one of the sections below"),
+      }),
+    )
+    .min(1),
 });
 
 /** A section of the file, with the kind that it is of. */
@@ -57,7 +84,7 @@ export interface Section {
 }
 
 /** `connect.yaml`. */
-export type ConnectConfig = Omit<z.output<typeof file>, "connectors"> & {
+export type ConnectConfig = Omit<z.output<typeof connectFile>, "connectors"> & {
   readonly sections: readonly Section[];
 };
 
@@ -92,7 +119,7 @@ export function readConnectConfig(
     }
     return undefined;
   };
-  const whole = checked(file, root, []);
+  const whole = checked(connectFile, root, []);
   const sections = (whole?.connectors ?? []).flatMap(({ name, system, ...rest }, index): Section[] => {
     const where = ["connectors", index];
     const kind = kinds.find((one) => one.name === system);

@@ -1,8 +1,11 @@
 export {
   type ConnectConfig,
+  connectFile,
+  idleField,
   Keys,
   poolFields,
   readConnectConfig,
+  runnerFields,
   type Section,
 } from "./config.ts";
 export { type ConnectParts, startConnectors } from "./connectors.ts";

@@ -80,11 +80,12 @@ echo "exit $(cat "$d/exit")"
 [ "$(cat "$d/exit")" = 0 ] || tail -c 2000 "$d/log" >&2
 exit 0
 `;
-/** All of the program's session, which outlives its leader, unless the node was started anew since. */
+/** All of the program's sessions, which outlive their leaders, unless the node was started anew since. */
 const STOP = `
 d=$HOME/.nodeyard/$1
-if [ -e "$d/pid" ] && [ "$(cat "$d/boot")" = "$(cat /proc/sys/kernel/random/boot_id)" ]; then
-  pkill -TERM -s "$(cat "$d/pid")" && sleep 1 && pkill -KILL -s "$(cat "$d/pid")"
+if [ -s "$d/pid" ] && [ "$(cat "$d/boot")" = "$(cat /proc/sys/kernel/random/boot_id)" ]; then
+  s=$(paste -s -d , "$d/pid")
+  pkill -TERM -s "$s" && sleep 1 && pkill -KILL -s "$s"
 fi
 rm -rf "$d"
 `;

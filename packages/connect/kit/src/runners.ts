@@ -247,14 +247,28 @@ export class RunnerPool {
 
   async #serve(runner: Runner, lease: Lease, node: NodeAccess, signal: AbortSignal): Promise<void> {
     const { shell, clock, log } = this.#parts;
-    let idle: Timer;
-    const look = async () => {
-      if (runner.state !== "starting" || (await this.#giveUp(runner, IDLE))) return;
+    let idle: Timer | undefined;
+    const wait = () => {
+      idle?.cancel();
       idle = clock.setTimer(this.#wish.idleMs, () => this.#track(look()));
     };
-    idle = clock.setTimer(this.#wish.idleMs, () => this.#track(look()));
+    const look = async () => {
+      if (runner.state === "starting" && !(await this.#giveUp(runner, IDLE))) wait();
+    };
+    wait();
+    // A node that was just leased has no program yet: the runner is registered while ssh connects.
+    let begun = runner.adopted === undefined ? this.#source.begin(runner.name) : undefined;
+    begun?.catch(() => {});
+    let isTaken = begun === undefined;
     try {
-      const program = () => this.#source.begin(runner.name);
+      const program = async () => {
+        if (isTaken || begun === undefined) begun = this.#source.begin(runner.name);
+        isTaken = true;
+        const made = await begun;
+        // The time of a slow connection is not the runner's.
+        wait();
+        return made;
+      };
       const { code, output } = await shell.run(node, runner.name, program, signal);
       const facts = {
         ...{ runner: runner.name, lease: lease.id, node: node.id, code },
@@ -266,7 +280,9 @@ export class RunnerPool {
       if (code !== 0 && runner.state === "starting")
         throw new Error(`the runner ended with ${code ?? "an unknown code"}`);
     } finally {
-      idle.cancel();
+      idle?.cancel();
+      // One that is registered after it was taken back would be left behind.
+      await begun?.catch(() => {});
     }
   }
 

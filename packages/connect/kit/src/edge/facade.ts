@@ -26,6 +26,8 @@ export interface FacadePlace {
   readonly listen: { readonly host: string; readonly port: number };
   readonly username?: string | undefined;
   readonly "password-file"?: string | undefined;
+  /** The routes check a signature of each call, so callers need no password. */
+  readonly isSigned?: boolean;
 }
 
 /** A server that other systems' clients call. */
@@ -83,7 +85,7 @@ export async function openFacade(
     );
   });
   const url = `http://${shown}:${(app.server.address() as AddressInfo).port}`;
-  if (credentials === undefined && !/^(127\.|localhost$|::1$)/.test(host))
+  if (credentials === undefined && place.isSigned !== true && !/^(127\.|localhost$|::1$)/.test(host))
     log.warn({ url }, "whoever reaches this address may take nodes: set username and password-file");
   return {
     url,

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -13,6 +13,8 @@ export interface SshRun {
   readonly words: readonly string[];
   /** Called for each line of stdout. What it resolves with is sent to stdin, which ends then. */
   onLine?(line: string): undefined | Promise<string>;
+  /** A file that is its stdin, in place of `onLine`; what it prints then goes to stdout and stderr of this process. */
+  readonly stdin?: string;
   readonly signal: AbortSignal;
 }
 
@@ -30,7 +32,7 @@ const OPTIONS = [
 /** OpenSSH, with the host keys that were read from the node when it was made. `identity`: path of a private key; absent: ssh's own choice. */
 export function openSsh(identity: string | undefined): Ssh {
   const key = identity === undefined ? [] : ["-i", identity, "-o", "IdentitiesOnly=yes"];
-  return async (node, { script, words, onLine, signal }) => {
+  return async (node, { script, words, onLine, stdin, signal }) => {
     const { id, interface_ip: address, connection_port: port, connection_type: type, username } = node;
     if (address === null || port === null || (type !== null && type !== "ssh"))
       throw new OnNodeError(
@@ -57,16 +59,26 @@ export function openSsh(identity: string | undefined): Ssh {
         target,
         quoted,
       ];
-      return await run(argv, onLine, signal);
+      return await run(argv, onLine, stdin, signal);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
   };
 }
 
-async function run(argv: readonly string[], onLine: SshRun["onLine"], signal: AbortSignal) {
+async function run(
+  argv: readonly string[],
+  onLine: SshRun["onLine"],
+  stdin: string | undefined,
+  signal: AbortSignal,
+) {
   signal.throwIfAborted();
-  const child = spawn("ssh", argv, { stdio: ["pipe", "pipe", "pipe"], signal });
+  const file = stdin === undefined ? undefined : openSync(stdin, "r");
+  const child = spawn("ssh", argv, {
+    stdio: file === undefined ? ["pipe", "pipe", "pipe"] : [file, "inherit", "inherit"],
+    signal,
+  });
+  if (file !== undefined) closeSync(file);
   // First, because a process that cannot be started has no streams.
   const ended = new Promise<number>((resolve, reject) => {
     child.once("error", (error) => reject(signal.aborted ? signal.reason : error));
@@ -75,21 +87,22 @@ async function run(argv: readonly string[], onLine: SshRun["onLine"], signal: Ab
   if (child.pid === undefined) await ended;
   let err = "";
   let failure: unknown;
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     err = (err + text).slice(-MAX_ERR);
   });
   // A program that ends before it has read all of its input is judged by its exit code.
-  child.stdin.on("error", () => {});
-  if (onLine === undefined) child.stdin.end();
-  createInterface({ input: child.stdout }).on("line", (line) => {
-    onLine?.(line)?.then(
-      (input) => child.stdin.end(input),
-      (error: unknown) => {
-        failure = error;
-        child.kill();
-      },
-    );
-  });
+  child.stdin?.on("error", () => {});
+  if (onLine === undefined) child.stdin?.end();
+  if (child.stdout !== null)
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      onLine?.(line)?.then(
+        (input) => child.stdin?.end(input),
+        (error: unknown) => {
+          failure = error;
+          child.kill();
+        },
+      );
+    });
   const code = await ended;
   if (failure !== undefined) throw failure;
   return { code, err: err.trim() };

@@ -7,7 +7,7 @@ import { packed } from "../gzip.ts";
 import { ChangeLog, KEPT, type Piece } from "./change-log.ts";
 import { audienceOf, type Change, changeIn, everything, type Interest, textOf } from "./changes.ts";
 import { seesAll } from "./principal.ts";
-import { StoredChanges } from "./stored-changes.ts";
+import { type Kept, StoredChanges } from "./stored-changes.ts";
 
 /** Where the events of one client go. */
 export interface Sink {
@@ -90,6 +90,7 @@ export class EventHub {
       const change = event.type === "complete" ? { complete: event.complete } : changeIn(event, view);
       if (change === undefined) return;
       for (const log of this.#logs.values()) log.add(change);
+      this.#hurry(change);
       if (this.#gathering !== undefined) return;
       this.#since ??= this.#clock.monotonic();
       this.#gathering = this.#clock.setTimer(GATHER_MS, () => this.#flush(), { background: true });
@@ -114,6 +115,12 @@ export class EventHub {
     this.#gathering?.cancel();
     for (const client of [...this.#clients]) this.#end(client);
     for (const log of this.#logs.values()) log.close(false);
+  }
+
+  /** Sends a change at once to those who wait for this one thing, such as a lease that a CI's job waits for: there are no others to gather. */
+  #hurry(change: Kept): void {
+    for (const client of this.#clients)
+      if (client.waitsFor(change)) this.#clock.setTimer(0, () => client.pump(), { background: true });
   }
 
   #logOf(newestOnly: boolean): ChangeLog {
@@ -213,6 +220,13 @@ class Client {
 
   admitted(): boolean {
     return this.#follower.admitted();
+  }
+
+  /** Whether it follows things by their ids, each of their states, and this is one of them. */
+  waitsFor(change: Kept): boolean {
+    const { newestOnly, kinds, filters } = this.#follower;
+    if (newestOnly || !("kind" in change) || !kinds.has(change.kind)) return false;
+    return filters.some(([key, ids]) => key === "id" && ids.has(change.id));
   }
 
   reads(log: ChangeLog): boolean {

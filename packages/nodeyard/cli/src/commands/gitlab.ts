@@ -1,14 +1,16 @@
 import { type Client, connect, type LeaseRow, type NodeAccess } from "@nodeyard/client";
-import { HTTP_SOCKET, makeKnownHosts, runProgram } from "@nodeyard/process";
-import { messageOf } from "@nodeyard/runtime";
+import { nodeShell, openSsh } from "@nodeyard/connect";
+import { HTTP_SOCKET, writePrivate } from "@nodeyard/process";
+import { deadline, messageOf } from "@nodeyard/runtime";
 import { VERSION } from "@nodeyard/telemetry/machine";
 import type { Command } from "commander";
 import { parseDuration } from "../arguments.ts";
 import { clientOf } from "../backend/with-backend.ts";
 import { CommandError, CommandFailed, Interrupted, NoNode, TimedOut, UsageError } from "../errors.ts";
 import { printJson } from "../listing.ts";
+import { logOf } from "../log.ts";
 import { type Session, stateOf } from "../session.ts";
-import { SSH_LIMITS, sshWords } from "../ssh-words.ts";
+import { endServices, type Service, servicesOf, startServices } from "./gitlab-services.ts";
 
 interface Options {
   readonly label?: string;
@@ -18,9 +20,30 @@ interface Options {
   readonly builds: string;
 }
 
-/** A day, the longest that there is: the four commands are processes of their own, and none lives between them. */
-const HEARTBEAT_SECONDS = 86_400;
 const HOUR_SECONDS = 3_600;
+/** Sent while a stage runs. The stages are processes of their own, and none lives between them, so it outlasts any pause of the runner. */
+const HEARTBEAT_SECONDS = HOUR_SECONDS;
+/** For the clean-up of a node, milliseconds. */
+const CLEAN_MS = 30_000;
+/** The lines that run a stage by the node's bash, in a session that the clean-up finds: one that still has processes is kept in the list. */
+const STAGE = `
+d=$HOME/.nodeyard/$1
+umask 077
+for tool in setsid pgrep pkill; do
+  command -v $tool >/dev/null || { echo "$tool is missing (util-linux, procps)" >&2; exit 255; }
+done
+mkdir -p "$d" && cat /proc/sys/kernel/random/boot_id >"$d/boot" || exit 255
+umask 022
+setsid -w sh -c 'echo $$ >>"$0/pid"; exec bash' "$d"
+code=$?
+for session in $(cat "$d/pid"); do
+  if pgrep -s "$session" >/dev/null; then echo "$session"; fi
+done >"$d/pid.new"
+mv "$d/pid.new" "$d/pid"
+# ssh has 255 for itself.
+[ $code -ne 255 ] || code=254
+exit $code
+`;
 
 /**
  * `nodeyard gitlab config|prepare|run|cleanup`: the custom executor of a GitLab runner (docs.gitlab.com/runner/executors/custom). A job's
@@ -43,7 +66,7 @@ export function defineGitlab(command: Command, session: Session): void {
       throw new UsageError("give the path of the script and the name of its stage, as the runner does");
     return runStage(session, job, options, script, name);
   }).argument("[script...]");
-  stage(command, "cleanup", "return the node of a job", (job) => cleanup(session, job));
+  stage(command, "cleanup", "return the node of a job", (job, options) => cleanup(session, job, options));
 
   function stage(
     parent: Command,
@@ -81,6 +104,7 @@ interface Job {
   readonly url: string | null;
   readonly image: string | undefined;
   readonly seconds: number;
+  readonly services: readonly Service[];
   readonly buildFailure: number;
   readonly systemFailure: number;
 }
@@ -98,6 +122,7 @@ function jobOf(env: Session["machine"]["env"]): Job {
     url: of("JOB_URL") ?? null,
     image: of("JOB_IMAGE"),
     seconds: Number(of("JOB_TIMEOUT") ?? HOUR_SECONDS),
+    services: servicesOf(of("JOB_SERVICES")),
     buildFailure: Number(env.BUILD_FAILURE_EXIT_CODE ?? 1),
     systemFailure: Number(env.SYSTEM_FAILURE_EXIT_CODE ?? 2),
   };
@@ -108,7 +133,11 @@ async function poolOf(session: Session): Promise<Client> {
   return (await clientOf(session)) ?? connect(`${stateOf(session)}/${HTTP_SOCKET}`, session.machine);
 }
 
-async function prepare(session: Session, job: Job, { label = job.image, wait }: Options): Promise<void> {
+async function prepare(
+  session: Session,
+  job: Job,
+  { label = job.image, wait, identity }: Options,
+): Promise<void> {
   if (label === undefined)
     throw new CommandError(
       "cli.no_label",
@@ -131,7 +160,10 @@ async function prepare(session: Session, job: Job, { label = job.image, wait }: 
     // Released by the client when it fails, or is given up.
     const lease = await (await poolOf(session)).lease(wish, { key: keyOf(job), signal: late.signal });
     const [node] = await lease.nodes();
-    io.err(`Using node ${node?.id} of ${node?.provider} (lease ${lease.id})\n`);
+    if (node === undefined) throw new NoNode(`lease ${lease.id} has no node any more`);
+    io.err(`Using node ${node.id} of ${node.provider} (lease ${lease.id})\n`);
+    const signal = AbortSignal.any([lease.signal, late.signal]);
+    await startServices(openSsh(identity), node, nameOf(job), job.services, signal);
   } finally {
     timer.cancel();
     ignore();
@@ -145,42 +177,56 @@ async function runStage(
   script: string,
   name: string,
 ): Promise<void> {
+  const { machine } = session;
   const pool = await poolOf(session);
-  const lease = await leaseOf(pool, job);
-  const [node] =
-    lease === undefined ? [] : (await pool.call("list_lease_nodes", { path: { id: lease.id } })).items;
-  if (node === undefined)
+  const row = await leaseOf(pool, job);
+  const lease = row && (await pool.resume(row.id));
+  const [node] = (await lease?.nodes()) ?? [];
+  if (lease === undefined || node === undefined)
     throw new NoNode(`job ${job.id} has no node (any more): its lease was never made, or has ended`);
-  const code = await runScript(node, identity, script);
+  const stop = new AbortController();
+  const ignore = machine.onSignal((signal) => stop.abort(new Interrupted(`ended by ${signal}`)));
+  const signal = AbortSignal.any([lease.signal, stop.signal]);
+  const { code } = await openSsh(identity)(node, {
+    script: STAGE,
+    words: [nameOf(job)],
+    stdin: script,
+    signal,
+  }).finally(() => {
+    ignore();
+    lease.leave();
+  });
   if (code === 0) return;
   // 255 is ssh's own.
-  if (code !== 255) throw new CommandFailed(job.buildFailure);
-  throw new CommandError(
-    "cli.no_connection",
-    `the connection to node ${node.id} failed or was lost in stage ${name}`,
-  );
+  if (code === 255)
+    throw new CommandError(
+      "cli.no_connection",
+      `the connection to node ${node.id} failed or was lost in stage ${name}`,
+    );
+  // For `allow_failure: exit_codes`.
+  const { BUILD_EXIT_CODE_FILE: file } = machine.env;
+  if (file) writePrivate(file, String(code));
+  throw new CommandFailed(job.buildFailure);
 }
 
-/** Runs a script by the node's bash. Resolves with its exit code. */
-async function runScript(node: NodeAccess, identity: string | undefined, script: string): Promise<number> {
-  const login = sshWords(node);
-  if (login === undefined) throw new CommandError("cli.no_ssh", `node ${node.id} is not reached by SSH`);
-  const knownHosts = makeKnownHosts(node);
-  const key = identity === undefined ? [] : ["-i", identity, "-o", "IdentitiesOnly=yes"];
-  const trust = ["-o", `UserKnownHostsFile=${knownHosts.file}`, "-o", "StrictHostKeyChecking=yes"];
-  try {
-    const ssh = ["-o", "BatchMode=yes", ...key, ...trust, ...SSH_LIMITS, ...login, "bash"];
-    return await runProgram("sh", ["-c", 'exec ssh "$@" <"$0"', script, ...ssh]);
-  } finally {
-    knownHosts.remove();
-  }
-}
-
-async function cleanup(session: Session, job: Job): Promise<void> {
+/** Also of a job without a node, and of one that was cancelled in the middle of a stage. */
+async function cleanup(session: Session, job: Job, { identity }: Options): Promise<void> {
   const pool = await poolOf(session);
   const lease = await leaseOf(pool, job);
-  // A job without a node is cleaned up, too.
-  if (lease !== undefined) await pool.call("release_lease", { path: { id: lease.id }, body: {} });
+  if (lease === undefined) return;
+  const path = { id: lease.id };
+  const [node] = (await pool.call("list_lease_nodes", { path })).items;
+  const why = node && (await cleanNode(session, node, job, identity).then(() => undefined, messageOf));
+  if (why !== undefined) session.io.err(`nodeyard: ${why}; the node is not used again\n`);
+  await pool.call("release_lease", { path, body: why === undefined ? {} : { verdict: "dirty", why } });
+}
+
+async function cleanNode(session: Session, node: NodeAccess, job: Job, identity: string | undefined) {
+  const { clock, random } = session.machine;
+  const ssh = openSsh(identity);
+  using limit = deadline(clock, CLEAN_MS, () => new TimedOut(`cannot clean node ${node.id} in time`));
+  await nodeShell(ssh, { clock, random, log: logOf(session) }).stop(node, nameOf(job), limit.signal);
+  if (job.services.length > 0) await endServices(ssh, node, nameOf(job), limit.signal);
 }
 
 /** By the job; one that has ended does not count. */
@@ -193,4 +239,9 @@ async function leaseOf(pool: Client, { id, url }: Job): Promise<Pick<LeaseRow, "
 /** Of all jobs of all servers. */
 function keyOf({ id, url }: Job): string {
   return `gitlab:${id}:${url ?? ""}`.slice(0, 255);
+}
+
+/** On its node, which has one job at a time of this server. */
+function nameOf({ id }: Job): string {
+  return `gitlab-${id}`;
 }
