@@ -22,6 +22,8 @@ export interface ServerOptions {
   readonly port?: number;
   /** Written as `myid` for a member of an ensemble. */
   readonly myid?: number;
+  /** Fills the data folder before the first start. */
+  readonly fill?: (dataDir: string) => void | Promise<void>;
   /** Whether the start waits until the server serves; default true. A member of an ensemble serves later. */
   readonly wait?: boolean;
 }
@@ -60,6 +62,7 @@ export async function startZooKeeper(options: ServerOptions = {}): Promise<ZooKe
   const folder = await temporaryFolder("nodeyard-zookeeper-");
   const dataDir = join(folder, "data");
   await mkdir(dataDir);
+  await options.fill?.(dataDir);
   if (options.myid !== undefined) await writeFile(join(dataDir, "myid"), String(options.myid));
   await writeFile(join(folder, "log4j.properties"), LOG4J);
   const plainPort = options.port ?? (await freePort());

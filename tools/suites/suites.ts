@@ -84,7 +84,7 @@ export const SLOW: readonly Suite[] = [
       "packages/base/zookeeper/test/recipes/{lock-outage,tree-cache,kazoo-lock}.test.ts",
       "packages/base/tree/test/zookeeper/*.test.ts",
       "packages/base/tree/test/conformance/wire.test.ts",
-      "packages/nodeyard/process/test/{zookeeper,restart,rest,explain-members,looked-at,alerts}.test.ts",
+      "packages/nodeyard/process/test/{zookeeper,promote,restart,rest,explain-members,looked-at,alerts}.test.ts",
     ],
   },
   {

@@ -2,7 +2,10 @@ export type * from "./contract.ts";
 export {
   type EmbeddedOptions,
   type EmbeddedTree,
+  type LeavingTree,
   openEmbeddedTree,
+  openLeaving,
+  putBack,
   restoreEmbeddedTree,
   StoreRefused,
   socketPath,
@@ -14,15 +17,19 @@ export * from "./helpers.ts";
 export * from "./interrupted.ts";
 export * from "./lock.ts";
 export * from "./memory/index.ts";
+export { readDataFolder, writeDataFolder } from "./moving/edge/data-folder.ts";
+export { MoveRefused } from "./moving/errors.ts";
 export { requestBytes } from "./request-size.ts";
 export {
   type AttachOptions,
   attachEmbeddedTree,
   DEFAULT_LIMITS,
+  type Forwarder,
   ListenRefused,
   NotServed,
   type ServerLimits,
   type ServerTls,
+  startForwarder,
   startTreeServer,
   type TcpOptions,
   type TreeServer,

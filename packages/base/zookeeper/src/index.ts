@@ -1,7 +1,7 @@
 export { multiResults } from "./client/multi.ts";
 export { multiOpRequest, OPEN_ACL, Permission } from "./client/requests.ts";
 export { connect, ZooKeeper } from "./client/zookeeper.ts";
-export { type ConnectionTarget, parseConnectionString } from "./connection-string.ts";
+export { type ConnectionTarget, type HostAndPort, parseConnectionString } from "./connection-string.ts";
 export { SocketConnector, UnixConnector } from "./edge/socket-connector.ts";
 export * from "./errors.ts";
 export { pathFault } from "./paths.ts";

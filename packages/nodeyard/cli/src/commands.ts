@@ -186,6 +186,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/backup.ts")).defineRestore,
   },
   {
+    name: "promote",
+    summary: 'move the tree of "nodeyard up" to a ZooKeeper, or back, without ending the sessions of clients',
+    load: async () => (await import("./commands/promote.ts")).definePromote,
+  },
+  {
     name: "alien-image-list",
     summary: "list images in clouds that Nodeyard made and that have no record; changes nothing",
     load: async () => (await import("./commands/clouds.ts")).defineAlienImages,

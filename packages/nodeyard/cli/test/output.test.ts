@@ -65,7 +65,7 @@ describe("tables", () => {
 
 /** Daemons; commands whose output is that of another program; scripts and settings that a program reads as they are. */
 const NO_JSON =
-  /^(up|launcher|builder|connect|garm|gitlab .*|run|shell|completion|sliverd (exec|freeze|thaw|snapshot|forget-snapshot|settings))$/;
+  /^(up|promote|launcher|builder|connect|garm|gitlab .*|run|shell|completion|sliverd (exec|freeze|thaw|snapshot|forget-snapshot|settings))$/;
 
 test("every verb has --json", async () => {
   const verbs = (one: Described): readonly Described[] =>

@@ -27,9 +27,11 @@ export {
   startBuilder,
   startConnect,
   startLauncher,
+  startPromotion,
   startUp,
   surveyLeaks,
   surveyRows,
+  takeBack,
 } from "./on-demand.ts";
 export { anyDriver, launcherConfig, openConfig } from "./open-config.ts";
 export { CONFIG_PLACES, defaultConfig, openTree, type TreeLocation } from "./open-tree.ts";

@@ -20,6 +20,10 @@ export const startUp = onDemand(async () => (await import("./up.ts")).startUp);
 export const backupTree = onDemand(async () => (await import("./backup.ts")).backupTree);
 /** Makes an embedded tree of such a file (backup.ts). */
 export const restoreTree = onDemand(async () => (await import("./backup.ts")).restoreTree);
+/** Moves an embedded tree to a ZooKeeper (promote.ts). */
+export const startPromotion = onDemand(async () => (await import("./promote.ts")).startPromotion);
+/** Moves it back (promote.ts). */
+export const takeBack = onDemand(async () => (await import("./promote.ts")).takeBack);
 /** Compares clouds with the records (surveys.ts). */
 export const surveyLeaks = onDemand(async () => (await import("./surveys.ts")).surveyLeaks);
 /** The same as rows of a list (surveys.ts). */

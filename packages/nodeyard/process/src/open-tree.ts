@@ -81,10 +81,15 @@ export function writesTo(log: Log | undefined): (write: WriteEnded) => void {
  * A tree on the servers of the configuration. Rejects with ProcessError when no server lets us in within the time, or our part of
  * the tree is not there: creating the chroot could hide a misspelt one.
  */
-export async function connectZooKeeper(config: ZookeeperConfig, machine: Machine, log?: Log): Promise<Tree> {
+export async function connectZooKeeper(
+  config: ZookeeperConfig,
+  machine: Machine,
+  log?: Log,
+  deadlineMs = CONNECT_MS,
+): Promise<Tree> {
   // The chroot is given apart.
   const servers = connectionString({ ...config, chroot: "" });
-  const tree = await connect(config, servers, machine, log);
+  const tree = await connect(config, servers, machine, log, deadlineMs);
   if (config.chroot === "" || (await tree.stat("/")) !== undefined) return tree;
   await tree.close();
   throw new ProcessError(
@@ -99,6 +104,7 @@ async function connect(
   servers: string,
   { clock, random }: Machine,
   log: Log | undefined,
+  connectDeadlineMs: number,
 ): Promise<Tree> {
   try {
     const tree = await connectZooKeeperTree({
@@ -107,7 +113,7 @@ async function connect(
       clock,
       random,
       sessionTimeoutMs: config.timeoutMs,
-      connectDeadlineMs: CONNECT_MS,
+      connectDeadlineMs,
       onWrite: writesTo(log),
       ...(config.tls === null ? {} : { tls: tlsOf(config.tls) }),
     });
@@ -121,7 +127,7 @@ async function connect(
         : "zookeeper-servers and -tls";
     throw new ProcessError(
       "process.no_zookeeper",
-      `no ZooKeeper answers at ${servers} within ${CONNECT_MS / 1000} s (${reasonOf(error)}); see ${remedy} in the configuration`,
+      `no ZooKeeper answers at ${servers} within ${connectDeadlineMs / 1000} s (${reasonOf(error)}); see ${remedy} in the configuration`,
       { cause: error },
     );
   }
@@ -166,7 +172,7 @@ function isDataLost({ cause }: Session): boolean {
 }
 
 /** Read once: renewed files count from the next start. */
-function tlsOf({ cert, key, ca }: NonNullable<ZookeeperConfig["tls"]>) {
+export function tlsOf({ cert, key, ca }: NonNullable<ZookeeperConfig["tls"]>) {
   return {
     cert: readText(cert, "zookeeper-tls cert"),
     key: readText(key, "zookeeper-tls key"),

@@ -1,7 +1,7 @@
 import { TreeError } from "../errors.ts";
 
 /** Why a file could not be opened. */
-export type RefusalKind = "foreign" | "newer" | "damaged" | "in-use";
+export type RefusalKind = "foreign" | "newer" | "damaged" | "in-use" | "moved";
 
 /** Thrown in the worker thread, which sends it to the main thread as plain fields; `refused` makes a `TreeError` of them there. */
 export class Refusal extends Error {
@@ -15,7 +15,7 @@ export class Refusal extends Error {
 
 /** The state folder could not be opened, for a reason that an operator can fix. The message says how. */
 export class StoreRefused extends TreeError {
-  constructor(code: `tree.store_${"foreign" | "newer" | "damaged" | "in_use"}`, message: string) {
+  constructor(code: `tree.store_${"foreign" | "newer" | "damaged" | "in_use" | "moved"}`, message: string) {
     super(code, message);
   }
 }

@@ -22,9 +22,9 @@ export interface Bench {
 }
 
 export async function startBench(
-  options: { limits?: Partial<ServerLimits>; tcp?: Partial<TcpOptions> } = {},
+  options: { limits?: Partial<ServerLimits>; tcp?: Partial<TcpOptions>; folder?: string } = {},
 ): Promise<Bench> {
-  const folder = mkdtempSync(join(tmpdir(), "nodeyard-server-"));
+  const { folder = mkdtempSync(join(tmpdir(), "nodeyard-server-")) } = options;
   const open = async (port: number) => {
     const tree = await openEmbeddedTree({ folder, clock: systemClock, random: systemRandom });
     const server = await startTreeServer({

@@ -7,7 +7,6 @@ import {
   startConnect,
   startLauncher,
   startUp,
-  type TcpOptions,
   untilStopped,
 } from "@nodeyard/process";
 import { defined } from "@nodeyard/runtime";
@@ -19,30 +18,20 @@ import { logOf } from "../log.ts";
 import { addOldOptions, type OldOptions, oldDaemon } from "../old-daemon.ts";
 import { filesOf, type Session, stateOf } from "../session.ts";
 import { linkOf } from "./dashboard.ts";
+import { addListenOptions, type ListenOptions, tcpOf } from "./listen-options.ts";
 
-/** Options of `up`: the ZooKeeper protocol over TCP is offered by it alone, since the other daemons hold no tree. */
-interface UpOptions extends WebappOptions {
-  readonly listen?: { readonly host: string; readonly port: number };
-  /** Paths of PEM files. All three, or none. */
-  readonly tlsCert?: string;
-  readonly tlsKey?: string;
-  readonly tlsCa?: string;
+/** Options of `up`. */
+interface UpOptions extends WebappOptions, ListenOptions {
   /** Path of connect.yaml. */
   readonly connect?: string;
 }
 
 /** `nodeyard up` */
 export function defineUp(command: Command, session: Session): void {
-  command
-    .option(
-      "--listen <host:port>",
-      "also accept ZooKeeper clients over TCP, besides the Unix socket",
-      (text) => parseAddress(text, "--listen"),
-    )
-    .option("--tls-cert <file>", "PEM file; addresses other than loopback need all three")
-    .option("--tls-key <file>", "PEM")
-    .option("--tls-ca <file>", "PEM file; clients with a certificate of this CA may connect")
-    .option("--connect <file>", "also run the connectors of this file (connect.yaml), on this pool");
+  addListenOptions(command).option(
+    "--connect <file>",
+    "also run the connectors of this file (connect.yaml), on this pool",
+  );
   addWebappOptions(
     command,
     "webapp of the configuration if it has one; always: http.sock in the state folder",
@@ -188,23 +177,6 @@ async function run(
   } finally {
     old.end();
   }
-}
-
-/**
- * Where ZooKeeper clients are let in by TCP; undefined: nowhere. Throws UsageError where only a part of TLS is named, or TLS
- * without an address. Whether an address may go without TLS is judged by the server of the tree.
- */
-function tcpOf({ listen, tlsCert, tlsKey, tlsCa }: UpOptions): TcpOptions | undefined {
-  const given = [tlsCert, tlsKey, tlsCa].filter((file) => file !== undefined).length;
-  if (given === 0) return listen;
-  if (listen === undefined || tlsCert === undefined || tlsKey === undefined || tlsCa === undefined)
-    throw new UsageError("--tls-cert, --tls-key and --tls-ca go together, and with --listen HOST:PORT");
-  const tls = {
-    cert: readText(tlsCert, "the certificate"),
-    key: readText(tlsKey, "the key"),
-    ca: readText(tlsCa, "the authority"),
-  };
-  return { ...listen, tls };
 }
 
 function count(text: string): number {

@@ -12,12 +12,19 @@ import { sync } from "./sync.ts";
  */
 export function restoreEmbeddedTree(options: { readonly folder: string; readonly backup: string }): void {
   const { folder, backup } = options;
+  replaceTree(folder, (partial) => {
+    copyFileSync(backup, partial);
+    check(partial, backup);
+  });
+}
+
+/** Replaces the tree of a state folder by the file that `make` writes. As `restoreEmbeddedTree` in all else. */
+export function replaceTree(folder: string, make: (partial: string) => void): void {
   const { file } = prepareFolder(folder);
   const partial = `${file}.restored`;
   try {
     rmSync(partial, { force: true });
-    copyFileSync(backup, partial);
-    check(partial, backup);
+    make(partial);
     sync(partial);
     retire(file);
     renameSync(partial, file);

@@ -68,10 +68,17 @@ export class SqliteFile {
 
   /**
    * Reads the whole file and counts this opening. Starts a new epoch of zxids when the file is a copy of another one: it is
-   * marked as a backup, it has another inode, or it was opened less often than the count beside it says.
+   * marked as a backup, it has another inode, or it was opened less often than the count beside it says. Throws Refusal for a tree that
+   * has moved to a ZooKeeper, unless that is what the caller wants to see.
    */
-  read(nowMs: number): Snapshot {
+  read(nowMs: number, away: "refused" | "accepted" = "refused"): Snapshot {
     const meta = this.#readMeta();
+    const movedAt = this.movedAt();
+    if (movedAt !== undefined && away === "refused")
+      throw new Refusal(
+        "moved",
+        `the tree of ${this.#path} moved to a ZooKeeper at ${new Date(movedAt).toISOString()}: start launchers and builders with a configuration that names it in zookeeper-servers, or take the tree back with "nodeyard promote --back --data FOLDER"`,
+      );
     const file = this.#inode;
     const moved = meta("file") !== 0n && meta("file") !== file;
     const opened = readOpenings(this.#path);
@@ -89,6 +96,23 @@ export class SqliteFile {
     });
     writeOpenings(this.#path, boot);
     return { zxid, boot: Number(boot), znodes: this.#readZnodes(), sessions: this.#readSessions() };
+  }
+
+  /** Wall time in milliseconds at which the tree moved to a ZooKeeper; undefined: it is here. */
+  movedAt(): number | undefined {
+    const moved = this.#readMeta()("moved");
+    return moved === 0n ? undefined : Number(moved);
+  }
+
+  /** Marks the tree as moved, durably: from now on it is refused here. */
+  moveAway(nowMs: number): void {
+    this.#transaction(() => this.#db.prepare("INSERT INTO meta VALUES ('moved', ?)").run(BigInt(nowMs)));
+  }
+
+  /** Fills a new file with a tree that was elsewhere; its zxids go on. `boot`: how often the file that it replaces was opened. */
+  fill(batch: Batch, boot: bigint): void {
+    this.commit(batch);
+    this.#transaction(() => this.#meta.run(boot, "boot"));
   }
 
   /**
