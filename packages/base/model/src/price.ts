@@ -21,6 +21,13 @@ export function priceOf({ driverData }: Pick<NodeRecord, "driverData">): NodePri
   return { perHour, currency, partOf: labels.filter((label) => typeof label === "string") };
 }
 
+/** The type of the offering that a node is bought as; undefined: its label has no several offerings. */
+export function offeringTypeOf({ driverData }: Pick<NodeRecord, "driverData">): string | undefined {
+  const own =
+    isObject(driverData) && isObject(driverData.nodeyard) ? driverData.nodeyard.offering : undefined;
+  return typeof own === "string" ? own : undefined;
+}
+
 /** What one slot of a backing node costs: an equal part of the machine's price; null when that is not known. */
 export function slotPriceOf(backing: Pick<NodeRecord, "driverData" | "userData" | "type">): NodePrice | null {
   const [price, slots] = [priceOf(backing), backingData(backing)?.slots ?? 0];

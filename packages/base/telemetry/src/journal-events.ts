@@ -51,9 +51,9 @@ export const journalEvents = {
     "A launch of a label whose budget of failures was spent succeeded: the label is launched again",
     ...["label", "since"],
   ),
-  "node.created": info("The record of a node to be launched was written", "request", "az"),
+  "node.created": info("The record of a node to be launched was written", "request", "az", "type"),
   "node.registered": info("A host or slot that exists was registered as a ready node", "host"),
-  "node.launching": info("A launch attempt began", "attempt", "of", "az"),
+  "node.launching": info("A launch attempt began", "attempt", "of", "az", "type"),
   "node.machine": info("The cloud gave the machine of a node its id", "attempt", "server_id"),
   "node.step": info(
     "A step of a launch or deletion ended",

@@ -177,6 +177,7 @@ export const tables = {
   ...{ provider, pool, label },
   needed: "validator",
   labelRules: [Key.atMostOne("cloud-image", "diskimage"), Key.atMostOne("instance-type", "fleet")],
+  perOffering: ["instance-type", "fleet", "use-spot"],
   images: {
     ...{ diskimage, cloudImage },
     rules: [Key.needs("username"), Key.exactlyOne("image-id", "image-filters", "image-parameter")],

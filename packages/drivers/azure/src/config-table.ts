@@ -156,6 +156,7 @@ const provider = {
 export const tables = {
   ...{ provider, pool, label },
   needed: "validator",
+  perOffering: ["hardware-profile", "use-spot", "spot-max-price"],
   images: {
     ...{ diskimage, cloudImage },
     rules: [

@@ -65,6 +65,8 @@ export interface FakeProviderOwn extends Omit<ReturnType<typeof fakeSection.defa
 
 /** The driver's part of a label. Sizes only count for quotas; nothing runs. */
 export interface FakeLabelOwn {
+  /** The flavor, for labels with offerings, which it tells apart; else the label alone is what a machine is bought as. */
+  readonly type?: string | undefined;
   /** Resources of a node besides `instances: 1`. */
   readonly cores: number;
   /** MiB. */
@@ -87,8 +89,11 @@ export const fakeConfig = cloudConfig(
       cloudImage: () => ({ meta: {} }),
     },
     // `min-ram` can only make the machine larger: the fake cloud has one flavor of each size that is asked for.
-    label: ({ own: { minRam, meta } }): { own: FakeLabelOwn } => ({
-      own: { cores: FLAVOR.cores, ram: Math.max(FLAVOR.ram, minRam), imageProperties: meta },
+    label: ({ at, own: { flavorName, minRam, meta } }): { own: FakeLabelOwn } => ({
+      own: {
+        ...(at.has("offerings") && { type: `${flavorName}` }),
+        ...{ cores: FLAVOR.cores, ram: Math.max(FLAVOR.ram, minRam), imageProperties: meta },
+      },
     }),
   },
 );

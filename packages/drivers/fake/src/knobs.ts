@@ -71,7 +71,7 @@ const knobTable = {
   }),
   // A full zone answers 503, as a cloud without free hosts does; the quota answers 403.
   capacity: Key.field(
-    "Machines that a zone has room for, by zone.",
+    "Machines that there is room for, by zone, or by flavor of labels with offerings.",
     { like: Is.FROM_0 },
     mapOf(INTEGER),
     (at, key): Readonly<Record<string, number>> => amounts(at.inner(key)),

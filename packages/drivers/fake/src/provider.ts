@@ -41,6 +41,7 @@ export function fakeProvider(
     {
       place: () => ({ cloud: config.own.cloud }),
       offers: {
+        types: { of: ({ name, own }) => (own as FakeLabelOwn).type ?? name },
         zones: { list: async () => [...cloud.knobs.availabilityZones].sort() },
         console: {
           async read(tag, context) {
@@ -181,6 +182,7 @@ function newServer(order: CreateOrder) {
     tag: order.tag,
     az: order.az,
     resources: needOf(label),
+    type: label.own.type,
     networks: (order.pool.own as FakePoolOwn).networks,
     imageProperties: label.own.imageProperties,
   };

@@ -102,6 +102,7 @@ export const gceConfig = cloudConfig(
   "gce",
   {
     ...{ provider, pool, label, needed: "validator" },
+    perOffering: ["instance-type", "use-spot"],
     labelRules: [Key.atLeastOne("image", "cloud-image", "diskimage")],
     images: { diskimage, cloudImage, named: "loader", uploads: Key.OURS },
   },

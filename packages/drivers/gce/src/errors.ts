@@ -107,8 +107,9 @@ export function operationError(
   place: string,
 ): DriverError {
   const zones = errorDetails.flatMap(({ errorInfo }) => errorInfo?.metadatas?.zonesAvailable || []);
+  const zonesWithRoom = zones.flatMap((names) => names.split(",").map((name) => name.trim()));
   const room = zones.length === 0 ? "" : `; zones with room: ${zones.join(", ")}`;
   const { kind, message: text } = failureBy(ERRORS, place, { code, message });
   // The operation began, so it is no credential that lacks a right.
-  return new DriverError(kind === "access" ? "configuration" : kind, `${text}${room}`);
+  return new DriverError(kind === "access" ? "configuration" : kind, `${text}${room}`, { zonesWithRoom });
 }

@@ -157,7 +157,7 @@ export interface IbmPoolOwn {
 export const ibmvpcConfig = cloudConfig(
   "ibmvpc",
   {
-    ...{ provider, pool, label, needed: "validator" },
+    ...{ provider, pool, label, needed: "validator", perOffering: ["profile", "use-spot"] },
     images: {
       ...{ diskimage, cloudImage },
       rules: [Key.needs("username"), Key.exactlyOne("image-href", "image-id", "image-name", "image-filter")],

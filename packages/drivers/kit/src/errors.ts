@@ -24,6 +24,8 @@ const BRAND = Symbol.for("nodeyard.DriverError");
 /** The only class of errors that a driver's methods throw. `code` is `driver.<kind>`. */
 export class DriverError extends NodeyardError {
   readonly kind: DriverErrorKind;
+  /** With "capacity": zones of which the cloud says that they have room for the type. */
+  readonly zonesWithRoom?: readonly string[];
 
   /** Checks a brand instead of the prototype, because an external driver may bring its own copy of this package. */
   static override [Symbol.hasInstance](value: unknown): value is DriverError {
@@ -34,9 +36,14 @@ export class DriverError extends NodeyardError {
     return true;
   }
 
-  constructor(kind: DriverErrorKind, message: string, options?: { readonly cause?: unknown }) {
+  constructor(
+    kind: DriverErrorKind,
+    message: string,
+    options?: { readonly cause?: unknown; readonly zonesWithRoom?: readonly string[] },
+  ) {
     super(`driver.${kind}`, message, options);
     this.kind = kind;
+    if (options?.zonesWithRoom !== undefined) this.zonesWithRoom = options.zonesWithRoom;
   }
 }
 

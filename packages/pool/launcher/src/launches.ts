@@ -8,6 +8,14 @@ export class LaunchRefused extends errorClass("launcher.launch_refused") {}
 
 type Answer = Extract<Action, { type: "launch" | "refuse-launch" }>;
 
+/** A launch that may begin; `instead`: as another offering than was asked for. */
+interface Begun {
+  readonly permit: Permit;
+  readonly instead: Extract<Answer, { type: "launch" }>["instead"];
+}
+
+const PERMITTED = { probe: false, instead: undefined };
+
 /** Launches that wait for the scheduler to let them begin. */
 export class Launches {
   /** Where each launch must report its end. */
@@ -28,27 +36,28 @@ export class Launches {
    * To be awaited before each launch. `permitted`: the plan has permitted it; else the scheduler is asked. Rejects with LaunchRefused, or
    * with the signal's reason. A permit must be ended by `records.failed`, `succeeded` or `leave`.
    */
-  async begin(launch: LaunchWanted, permitted: boolean, signal: AbortSignal): Promise<Permit> {
-    const { offering, request, counted } = launch;
+  async begin(launch: LaunchWanted, permitted: boolean, signal: AbortSignal): Promise<Begun> {
+    const { request, counted } = launch;
     const label = counted ? launch.label : null;
     // Before the question, so that the scheduler decides with the failures that this process has counted.
     if (label !== null) this.records.know(label);
-    const probe = !permitted && (await this.#ask(launch, signal));
+    const { probe, instead } = permitted ? PERMITTED : await this.#ask(launch, signal);
+    const offering = instead === undefined ? launch.offering : { ...launch.offering, type: instead.type };
     const permit = { offering, label, request, began: this.#now() };
     this.records.begin(permit);
     try {
       // The scheduler picked this request as the test, but of several launchers only the first to make the znode tests.
       if (probe && !(await this.records.try(permit)))
         throw new LaunchRefused(`no launches of ${launch.label} for now: another request is testing it`);
-      return permit;
+      return { permit, instead };
     } catch (error) {
       await this.records.leave(permit);
       throw error;
     }
   }
 
-  /** Resolves when the launch may begin: whether as the one test of a closed offering. */
-  async #ask(launch: LaunchWanted, signal: AbortSignal): Promise<boolean> {
+  /** Resolves when the launch may begin, and as what. */
+  async #ask(launch: LaunchWanted, signal: AbortSignal): Promise<Extract<Answer, { type: "launch" }>> {
     const { node } = launch;
     const asked = Promise.withResolvers<Answer>();
     this.#asked.set(node, asked);
@@ -63,7 +72,7 @@ export class Launches {
       this.#asked.delete(node);
     }
     if (answer.type === "refuse-launch") throw new LaunchRefused(answer.why);
-    return answer.probe;
+    return answer;
   }
 
   /** What the scheduler says of one. An answer for a launch that was given up meanwhile is ignored. */

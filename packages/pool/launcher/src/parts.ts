@@ -102,6 +102,7 @@ export function assemble(
     timings,
     ...(trace === undefined ? {} : { traceparentOf: traceparentFor }),
     slots: new SlotAnswers(push),
+    zonesWithRoom: (provider, offered, zones) => push({ type: "zones-with-room", provider, offered, zones }),
     // A refusal shows that the quota that we know is out of date, so it is read again at once.
     // The scheduler closes the provider's gate at once; the number that it plans with follows when the cloud has answered.
     quotaRefused: (provider) => {

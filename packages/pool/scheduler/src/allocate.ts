@@ -172,7 +172,7 @@ function accept(
       nodes.flatMap((node) => ("reuse" in node ? [node.reuse] : [])),
     );
   const { policy } = pool;
-  const reserved: { label: string; node: string }[] = [];
+  const reserved: { label: string; node: string; type: string | undefined }[] = [];
   const claimed: string[] = [];
   const tenant = waiting.record.tenantName;
   for (const [index, node] of nodes.entries()) {
@@ -187,20 +187,19 @@ function accept(
     if (tenant !== null) keys.push(`tenant ${tenant}`);
     if (zone !== null) keys.push(zoneKey(policy.key, zone));
     state.usage.set(holder, keys, { ...node.launch, instances: node.launch.instances ?? 1 });
-    reserved.push({ label: node.label, node: holder });
+    reserved.push({ label: node.label, node: holder, type: node.type });
   }
   const planned = nodes.map((node): PlannedNode => {
     if ("reuse" in node) return node;
     const slot = planSlot(state, turn, policy.provider, node.label, waiting.id);
-    const permitted = mayBegin(state, policy, node.label, zone);
+    const permitted = mayBegin(state, policy, node.label, zone, node.type);
     return { ...node, permitted, ...(slot && { slot }) };
   });
   stopWaiting(state, waiting.id);
   forgetYield(state, waiting.id);
-  const launched = reserved.map(({ label }) => label);
-  triesOfferings(state, policy, launched, zone, waiting.id);
-  if (tenant !== null && launched.length > 0) onTenantTook(state, tenant);
-  if (launched.length > 0) tries(state, [quotaKey(policy.provider)], waiting.id);
+  triesOfferings(state, policy, reserved, zone, waiting.id);
+  if (tenant !== null && reserved.length > 0) onTenantTook(state, tenant);
+  if (reserved.length > 0) tries(state, [quotaKey(policy.provider)], waiting.id);
   state.requests.begin(waiting.id, { pool: policy.key, reserved, claimed }, true);
   clearVerdict(state, turn, waiting.id);
   turn.actions.push({ type: "accept", request: waiting.id, pool: policy.key, nodes: planned, zone });

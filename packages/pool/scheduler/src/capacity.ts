@@ -6,7 +6,7 @@ import { type Nodeset, total } from "./nodeset.ts";
 import type { Blocked, PoolState, Scope } from "./pool-state.ts";
 import type { State, Turn } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
-import { unreadableFacts, usedOfPool, usedOfProvider, usedOfTenant } from "./used.ts";
+import { quotaOf, unreadableFacts, usedOfPool, usedOfProvider, usedOfTenant } from "./used.ts";
 import type { Waiting } from "./waits.ts";
 
 /** How often the cloud's quota is read while a request waits for it, milliseconds. */
@@ -165,11 +165,6 @@ function checksOf(state: State, pool: LocalPool, need: Resources, launches: numb
   ];
 }
 
-/** What the provider may use in total; empty where the pool ignores the quota, so that nothing limits it. */
-export function quotaOf(state: State, { provider, ignoresQuota }: LocalPool): Resources {
-  return ignoresQuota ? {} : (state.policy.providers.get(provider)?.quota ?? {});
-}
-
 /** How many machines must be deleted before the request fits; 0 when deleting machines does not help. */
 function missing({ scope, used, limit }: Check, behind: string | undefined, launches: number): number {
   if (scope === "launching" || behind !== undefined) return 0;
@@ -245,11 +240,15 @@ function beyondOthers(
  * The tenant's limit, as docs/contract/launcher.md, "Quota and limits", says, and in addition in order: what the tenant's first waiting
  * request needs is kept for it, so that small later requests cannot overtake it for ever.
  */
-export function overTenant(state: State, pool: LocalPool, waiting: Waiting): OverTenant | undefined {
+export function overTenant(
+  state: State,
+  pool: LocalPool,
+  waiting: Waiting,
+  need = total(pool, waiting.record.nodeTypes),
+): OverTenant | undefined {
   const tenant = waiting.record.tenantName;
   const limit = tenant === null ? undefined : state.policy.tenantLimits.get(tenant);
   if (tenant === null || limit === undefined) return undefined;
-  const need = total(pool, waiting.record.nodeTypes);
   const used = usedOfTenant(state, tenant);
   const facts = (over: string) => ({
     tenant,

@@ -2,13 +2,12 @@ import type { Resources } from "@nodeyard/driver";
 import { compareRequests } from "@nodeyard/model";
 import { type Random, seededRandom } from "@nodeyard/runtime";
 import type { NodeEntry } from "@nodeyard/view";
-import { quotaOf } from "./capacity.ts";
 import { type Amounts, type Course, play, type Queued, type Return } from "./course.ts";
 import { counted, total } from "./nodeset.ts";
 import type { PoolState } from "./pool-state.ts";
 import type { State } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
-import { usedOfPool, usedOfProvider } from "./used.ts";
+import { quotaOf, usedOfPool, usedOfProvider } from "./used.ts";
 import type { Waiting } from "./waits.ts";
 
 /** How long things took lately, milliseconds, in no order; empty: not known. */

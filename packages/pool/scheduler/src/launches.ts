@@ -1,5 +1,6 @@
 import { labelKey, offeringKey, subjectOf } from "@nodeyard/model";
 import type { NodeEntry } from "@nodeyard/view";
+import { nextOffering } from "./candidates.ts";
 import { hasPlace, isTrusted, newTally, places } from "./failure-rule.ts";
 import type { Failures } from "./gate-table.ts";
 import { judgeAgain, noteFailures, stoppedBy, tries } from "./gates.ts";
@@ -17,8 +18,9 @@ export function mayBegin(
   pool: LocalPool,
   label: string,
   az: string | null,
+  type: string | undefined,
 ): boolean {
-  const [ofLabel, ...others] = gatesOf(pool, label, az);
+  const [ofLabel, ...others] = gatesOf(pool, label, az, type);
   if (others.some((key) => gates.closed.has(key))) return false;
   if (policy.providers.get(pool.provider)?.slots !== undefined) return true;
   const tally = gates.failures.get(ofLabel!)?.tally;
@@ -112,20 +114,31 @@ function judgeLabel(state: State, steady: number, launch: LaunchWanted): string 
   return launch.again ? "as many are under way as its budget of failed launches allows" : "wait";
 }
 
-/** Lets a launch begin, unless its offering has closed since the request was planned. */
+/**
+ * Lets a launch begin. If its offering has closed since the request was planned, or was refused to it, it begins as the next best of its
+ * label.
+ */
 function begin(state: State, turn: Turn, launch: LaunchWanted): void {
   const { node, request, offering } = launch;
-  const key = offeringKey(offering);
-  const stop = stoppedBy(state, turn.steady, key, request);
-  if (stop !== undefined)
+  const stop = stoppedBy(state, turn.steady, offeringKey(offering), request);
+  const isRefused = launch.without?.includes(offering.type) === true;
+  const next = stop !== undefined || isRefused ? nextOffering(state, turn.steady, launch) : undefined;
+  if (next === undefined && isRefused) return refuse(turn, launch, "the cloud has no room for it");
+  if (next === undefined && stop !== undefined)
     return refuse(
       turn,
       launch,
       stop.trying === undefined ? stop.closed.error : "another request is testing it",
     );
+  const key = next?.key ?? offeringKey(offering);
   const closed = state.gates.closed.get(key);
   tries(state, [key], request);
-  turn.actions.push({ type: "launch", node, probe: closed !== undefined && closed.prober !== request });
+  const probe = closed !== undefined && closed.prober !== request;
+  if (next === undefined) return void turn.actions.push({ type: "launch", node, probe });
+  const { type, need } = next.offering;
+  // Until the record shows it.
+  state.usage.set(node, state.usage.keysOf(node), { ...need, instances: need.instances ?? 1 });
+  turn.actions.push({ type: "launch", node, probe, instead: { type, need } });
 }
 
 /** The controller gives the node up, and the request is planned again. */

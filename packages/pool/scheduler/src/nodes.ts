@@ -1,5 +1,6 @@
 import { MIN_READY, type NodeState } from "@nodeyard/model";
 import { type NodeEntry, poolKey } from "@nodeyard/view";
+import { noteReady } from "./candidates.ts";
 import { quotaFreed } from "./gates.ts";
 import { hostLeft, hostThere, offerHost, onTenantTook } from "./host-changes.ts";
 import { indexMaking } from "./launches.ts";
@@ -24,6 +25,7 @@ export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | 
   if (after === undefined) state.stateTimes.forget(id);
   else if (before !== undefined && (changed || before.record.stateTime !== after.record.stateTime))
     noteState(state, turn, after);
+  noteReady(state, before, after);
   indexAllocation(state, before, after);
   indexStock(state, before, after);
   account(state, id, before, after);

@@ -1,5 +1,7 @@
 import { add, type Resources } from "@nodeyard/driver";
+import { choose, times } from "./candidates.ts";
 import { openZones } from "./offerings.ts";
+import { compareFigures, type Figures, together } from "./score.ts";
 import type { State } from "./state.ts";
 import type { LocalPool, PlannedNode } from "./types.ts";
 import { leastLoaded } from "./used.ts";
@@ -70,7 +72,8 @@ export function chooseNodes(
 
 /**
  * The same with its zone chosen, among those whose offerings are open: a zone without room is not. Ready nodes in a zone
- * that is closed are left for others, because the nodeset goes to another one as a whole.
+ * that is closed are left for others, because the nodeset goes to another one as a whole. Undefined: no offering that is open can ever be
+ * had for all nodes.
  */
 export function inOneZone(
   state: State,
@@ -78,11 +81,48 @@ export function inOneZone(
   policy: LocalPool,
   waiting: Waiting,
   set: Nodeset,
-): Nodeset {
+): Nodeset | undefined {
   const open = openZones(state, steady, policy, set.launching, waiting.id);
-  if (set.zone !== null && (open[0] === null || open.includes(set.zone))) return set;
-  const whole = set.zone === null ? set : chooseNodes(state, policy, waiting, false);
-  return { ...whole, zone: leastLoaded(state, policy, open) };
+  const keeps = set.zone !== null && (open[0] === null || open.includes(set.zone));
+  const whole = keeps || set.zone === null ? set : chooseNodes(state, policy, waiting, false);
+  if (whole.launching.some((label) => policy.offerings?.has(label)))
+    return bestOffered(state, steady, policy, waiting, whole, keeps ? [set.zone] : open);
+  return keeps ? set : { ...whole, zone: leastLoaded(state, policy, open) };
+}
+
+/** The zone in which the nodes of labels with several offerings are bought best, and what each of these labels is bought as. */
+function bestOffered(
+  state: State,
+  steady: number,
+  policy: LocalPool,
+  { id: request, record }: Waiting,
+  set: Nodeset,
+  zones: readonly (string | null)[],
+): Nodeset | undefined {
+  const counts = counted(set.launching);
+  let best: { readonly set: Nodeset; readonly figures: Figures } | undefined;
+  for (const zone of zones) {
+    const chosen = new Map<string, NonNullable<ReturnType<typeof choose>>>();
+    const fixed = set.launching.filter((label) => !policy.offerings!.has(label));
+    let need = total(policy, fixed);
+    for (const [label, count] of counts) {
+      if (!policy.offerings!.has(label)) continue;
+      const wanted = { request, tenant: record.tenantName, count, beside: need };
+      const found = choose(state, steady, policy, label, zone, wanted);
+      if (found === undefined) break;
+      chosen.set(label, found);
+      need = add(need, times(found.candidate.offering.need, count));
+    }
+    if (chosen.size + new Set(fixed).size < counts.size) continue;
+    const figures = together([...chosen.values()].map((one) => one.figures));
+    if (best !== undefined && compareFigures(figures, best.figures) >= 0) continue;
+    const nodes = set.nodes.map((node): PlannedNode => {
+      const offering = "reuse" in node ? undefined : chosen.get(node.label)?.candidate.offering;
+      return offering === undefined ? node : { ...node, launch: offering.need, type: offering.type };
+    });
+    best = { set: { ...set, nodes, need, zone }, figures };
+  }
+  return best?.set;
 }
 
 /** The oldest idle node of a label that this nodeset does not have yet; with a zone only of that zone. */

@@ -1,10 +1,14 @@
-import { MIN_READY, offeringKey } from "@nodeyard/model";
+import { labelKey, MIN_READY, offeringKey } from "@nodeyard/model";
+import { candidatesOf, isTooDear, zonesOffered } from "./candidates.ts";
 import { keysOf, stoppedBy, tries, waitForGate } from "./gates.ts";
 import type { PoolState } from "./pool-state.ts";
 import type { State, Turn } from "./state.ts";
 import type { LocalPool, RegisteredPool, VerdictCode } from "./types.ts";
 import { parkForLabel } from "./waiting.ts";
 import type { Waiting } from "./waits.ts";
+
+/** How often a request that waits for a lower price is planned again, milliseconds; it is when a price is read, too. */
+const LOOK_AGAIN_MS = 300_000;
 
 /** Why nothing of a label can be launched in a pool now. */
 export interface ClosedOffering {
@@ -21,6 +25,7 @@ export interface ClosedOffering {
 
 /** The offering that opens first, and all that are closed: the request can continue as soon as one zone opens. */
 export interface ClosedEverywhere extends ClosedOffering {
+  /** One of each zone; of a label with several offerings each of them. */
   readonly zones: readonly ClosedOffering[];
 }
 
@@ -32,9 +37,11 @@ export function openZones(
   labels: readonly string[],
   request: string,
 ): readonly (string | null)[] {
-  if (state.gates.closed.size === 0) return zonesOf(pool);
-  return zonesOf(pool).filter((az) =>
-    labels.every((label) => closedIn(state, steady, pool, label, request, az) === undefined),
+  const zones = zonesOf(pool, labels);
+  // What an offering costs closes it, too.
+  if (state.gates.closed.size === 0 && pool.offerings === undefined) return zones;
+  return zones.filter((az) =>
+    labels.every((label) => closedIn(state, steady, pool, label, request, az).length === 0),
   );
 }
 
@@ -47,12 +54,12 @@ export function closedFor(
   request: string,
 ): ClosedEverywhere | undefined {
   if (openZones(state, steady, pool, labels, request).length > 0) return undefined;
-  const zones = zonesOf(pool).flatMap((az) => {
-    const first = labels
-      .map((label) => closedIn(state, steady, pool, label, request, az))
-      .find((each) => each !== undefined);
-    return first === undefined ? [] : [first];
-  });
+  const zones = zonesOf(pool, labels).flatMap(
+    (az) =>
+      labels
+        .map((label) => closedIn(state, steady, pool, label, request, az))
+        .find((each) => each.length > 0) ?? [],
+  );
   zones.sort((a, b) => (a.nextTry ?? 0) - (b.nextTry ?? 0));
   // Waiting helps as long as one zone can open again.
   const soonest = zones.find(({ decline }) => decline === undefined) ?? zones[0];
@@ -61,7 +68,8 @@ export function closedFor(
 
 /** Whether a registered pool of any launcher can launch for the request, by the gates that this launcher knows. */
 export function maySoon(state: State, steady: number, other: RegisteredPool, waiting: Waiting): boolean {
-  if (state.gates.closed.size === 0) return true;
+  if (state.gates.closed.size === 0 && ![...state.pools.values()].some(({ policy }) => policy.offerings))
+    return true;
   const pools = [...state.pools.values()].map(({ policy }) => policy);
   const alike =
     pools.find(({ id }) => id === other.id) ?? pools.find(({ provider }) => provider === other.provider);
@@ -75,18 +83,30 @@ export function isClosed(state: State, steady: number, pool: LocalPool, label: s
   return openZones(state, steady, pool, [label], MIN_READY).length === 0;
 }
 
-/** A pool without zones is treated as one with a single zone that has no name. */
-function zonesOf({ zones }: { readonly zones?: readonly string[] }): readonly (string | null)[] {
-  return zones === undefined || zones.length === 0 ? [null] : zones;
+/**
+ * Zones in which all these labels are sold. A pool without zones is treated as one with a single zone that has no name, beside those that
+ * offerings name.
+ */
+export function zonesOf(pool: LocalPool, labels: readonly string[]): readonly (string | null)[] {
+  const zones = pool.zones.length === 0 ? [null, ...zonesOffered(pool, labels)] : pool.zones;
+  if (pool.offerings === undefined) return zones;
+  return zones.filter((az) => labels.every((label) => candidatesOf(pool, label, az)?.length !== 0));
 }
 
-/** The gates that a launch of the label passes in the zone. */
-export function gatesOf(pool: LocalPool, label: string, az: string | null): readonly string[] {
-  const type = pool.types?.get(label) ?? label;
+/** The gates that a launch of the label passes in the zone; `type`: of its offering, where it has several. */
+export function gatesOf(
+  pool: LocalPool,
+  label: string,
+  az: string | null,
+  type = pool.types?.get(label) ?? label,
+): readonly string[] {
   return keysOf(label, offeringKey({ provider: pool.provider, az, type }));
 }
 
-/** The first closed gate of a label in a zone for this request, with what `explain` says; undefined: it may launch there. */
+/**
+ * Why a label cannot be launched in a zone for this request; empty: it may launch there. A label with several offerings is closed when each
+ * of them is.
+ */
 function closedIn(
   state: State,
   steady: number,
@@ -94,24 +114,63 @@ function closedIn(
   label: string,
   request: string,
   az: string | null,
-): ClosedOffering | undefined {
-  for (const key of gatesOf(pool, label, az)) {
+): readonly ClosedOffering[] {
+  const candidates = candidatesOf(pool, label, az);
+  const closedBy = (keys: readonly string[]) => closedGate(state, steady, pool, label, request, az, keys);
+  if (candidates === undefined) return closedBy(gatesOf(pool, label, az)) ?? [];
+  const ofLabel = closedBy([labelKey(label)]);
+  if (ofLabel !== undefined) return ofLabel;
+  const all: ClosedOffering[] = [];
+  for (const { offering, key } of candidates) {
+    const { type, price, maxPrice } = offering;
+    const facts = { pool: pool.key, label, az, type, price, max_price: maxPrice };
+    const closed = isTooDear(offering)
+      ? [
+          {
+            key,
+            label,
+            code: "offering.price",
+            facts,
+            nextTry: steady + LOOK_AGAIN_MS,
+            decline: undefined,
+          } as const,
+        ]
+      : closedBy([key]);
+    if (closed === undefined) return [];
+    all.push(...closed);
+  }
+  return all;
+}
+
+/** The first of these gates that is closed for the request, with what `explain` says; undefined: all are open. */
+function closedGate(
+  state: State,
+  steady: number,
+  pool: LocalPool,
+  label: string,
+  request: string,
+  az: string | null,
+  keys: readonly string[],
+): readonly [ClosedOffering] | undefined {
+  for (const key of keys) {
     const stop = stoppedBy(state, steady, key, request);
     if (stop === undefined) continue;
     const { code, until, kind, error, failures, since, hopeless } = stop.closed;
     const facts = { pool: pool.key, label, az, kind, error, failures, failing_since: since };
     const { trying } = stop;
     if (trying !== undefined)
-      return {
-        key,
-        label,
-        code: "offering.trying",
-        facts: { ...facts, request: trying },
-        nextTry: undefined,
-        decline: undefined,
-      };
+      return [
+        {
+          key,
+          label,
+          code: "offering.trying",
+          facts: { ...facts, request: trying },
+          nextTry: undefined,
+          decline: undefined,
+        },
+      ];
     const decline = `${label} cannot be made in ${pool.provider}: ${failures} launches failed in a row since ${new Date(since).toISOString()}, the last one with: ${error}`;
-    return { key, label, code, facts, nextTry: until, decline: hopeless ? decline : undefined };
+    return [{ key, label, code, facts, nextTry: until, decline: hopeless ? decline : undefined }];
   }
   return undefined;
 }
@@ -135,10 +194,10 @@ export function waitForOffering(
 export function triesOfferings(
   state: State,
   pool: LocalPool,
-  labels: readonly string[],
+  launched: readonly { readonly label: string; readonly type: string | undefined }[],
   az: string | null,
   request: string,
 ): void {
   if (state.gates.closed.size === 0) return;
-  for (const label of labels) tries(state, gatesOf(pool, label, az), request);
+  for (const { label, type } of launched) tries(state, gatesOf(pool, label, az, type), request);
 }

@@ -2,6 +2,7 @@ import { newRequest } from "@nodeyard/model";
 import type { RequestEntry } from "@nodeyard/view";
 import { hostVerdict } from "./explain.ts";
 import { type Durations, type Forecast, forecast } from "./forecast.ts";
+import { offeringRows } from "./offering-rows.ts";
 import { type Plan, planFor, YIELD_MS } from "./plan.ts";
 import type { PoolState } from "./pool-state.ts";
 import { isInert } from "./requests.ts";
@@ -86,13 +87,17 @@ function outlookIn(state: State, at: At, pool: PoolState, waiting: Waiting, dura
   // The noted verdict is of one pool; its times are true of another pool only if that waits for the same.
   const same = noted?.code === judged.code && (noted.facts.pool ?? policy.key) === policy.key;
   const away = judged.outlook === "declines" || judged.outlook === "lacks";
+  const offerings = away ? [] : offeringRows(state, at.steady, policy, waiting, judged.plan);
   const launching = !policy.launches || judged.facts.launches === 0 ? [] : waiting.record.nodeTypes;
   return {
     pool: policy.key,
     provider: policy.provider,
     since: same ? noted.since : null,
     nextTry: same ? (noted.nextTry ?? null) : null,
-    ...judged,
+    outlook: judged.outlook,
+    code: judged.code,
+    facts: offerings.length === 0 ? judged.facts : { ...judged.facts, offerings },
+    ...(judged.nextTry !== undefined && { nextTry: judged.nextTry }),
     position: away ? null : line.position,
     waiting: line.length,
     forecast: away
@@ -101,7 +106,11 @@ function outlookIn(state: State, at: At, pool: PoolState, waiting: Waiting, dura
   };
 }
 
-type Judged = Pick<Outlook, "outlook" | "code" | "facts"> & { readonly nextTry?: number };
+type Judged = Pick<Outlook, "outlook" | "code" | "facts"> & {
+  readonly nextTry?: number;
+  /** Absent: none was made. */
+  readonly plan?: Plan;
+};
 
 /** What the pool would do, with the same plan as `allocate` makes; nothing is changed by it. */
 function judge(state: State, at: At, pool: PoolState, waiting: Waiting, handled: boolean): Judged {
@@ -114,7 +123,8 @@ function judge(state: State, at: At, pool: PoolState, waiting: Waiting, handled:
   // Before any plan: its own reservation would count against it.
   if (handled) return { outlook: "serves", code: "handling", facts: {} };
   if (isInert(state, policy.provider)) return { outlook: "waits", code: "provider.inert", facts: {} };
-  return fromPlan(state, at, pool, waiting, planFor(state, at.steady, pool, waiting));
+  const plan = planFor(state, at.steady, pool, waiting);
+  return { ...fromPlan(state, at, pool, waiting, plan), plan };
 }
 
 /** A plan as an answer. Unlike `allocate` it also has to say that others stand before the request. */

@@ -1,9 +1,9 @@
-import { exceeded, type Resources } from "@nodeyard/driver";
+import { add, exceeded, type Resources } from "@nodeyard/driver";
 import { MIN_READY } from "@nodeyard/model";
 import { type NoRoom, type OverTenant, overTenant, roomFor } from "./capacity.ts";
 import { missingImage } from "./images.ts";
-import { chooseNodes, counted, inOneZone, total } from "./nodeset.ts";
-import { type ClosedEverywhere, type ClosedOffering, closedFor, maySoon } from "./offerings.ts";
+import { chooseNodes, counted, inOneZone, type Nodeset, total } from "./nodeset.ts";
+import { type ClosedEverywhere, type ClosedOffering, closedFor, maySoon, zonesOf } from "./offerings.ts";
 import type { PoolState } from "./pool-state.ts";
 import { isInert } from "./requests.ts";
 import type { State } from "./state.ts";
@@ -138,16 +138,31 @@ function planNodes(state: State, steady: number, pool: PoolState, waiting: Waiti
   if (launching.length === 0) return { kind: "serve", nodes, zone: set.zone };
   const image = missingImage(state, policy, launching);
   if (image !== undefined) return withoutImage(waiting, image);
+  if (zonesOf(policy, launching).length === 0)
+    return { kind: "decline", reason: `no zone sells all of ${[...new Set(launching)].join(", ")}` };
   // Before the zone is chosen: a zone whose offerings are closed is none to choose.
   const closed = closedFor(state, steady, policy, launching, waiting.id);
   if (closed !== undefined) return declineClosed(waiting, closed) ?? { kind: "closed", closed };
   const placed = inOneZone(state, steady, policy, waiting, set);
+  if (placed === undefined) return { kind: "decline", reason: "it would exceed quota with every offering" };
   return (
+    (policy.offerings && overTenant(state, policy, waiting, needOfAll(policy, placed))) ??
     roomFor(state, steady, policy, waiting, placed) ?? {
       kind: "serve",
       nodes: placed.nodes,
       zone: placed.zone,
     }
+  );
+}
+
+/** What a nodeset takes, nodes that are reused included. */
+function needOfAll(policy: LocalPool, { nodes, need }: Nodeset): Resources {
+  return add(
+    need,
+    total(
+      policy,
+      nodes.flatMap((node) => ("reuse" in node ? [node.label] : [])),
+    ),
   );
 }
 

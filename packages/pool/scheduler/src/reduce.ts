@@ -1,3 +1,4 @@
+import { offeringKey } from "@nodeyard/model";
 import { allocate, lookAtNewcomers } from "./allocate.ts";
 import { isQuotaWanted, keepPlace } from "./capacity.ts";
 import { onGateDue, onQuotaRefused, triedBy } from "./gates.ts";
@@ -25,6 +26,8 @@ import { leavePlace, wakeStarts } from "./waiting.ts";
 
 /** The most pieces of deferred work in one turn, so that a turn stays short however much work waits. */
 const BUDGET = 256;
+/** For how long a cloud's word that a zone has room counts, milliseconds. */
+const ROOM_MS = 600_000;
 /** How often a request with a write of unknown outcome is looked at until the view is complete again, milliseconds. */
 const UNSURE_MS = 1_000;
 
@@ -93,6 +96,12 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
       return onSlotLeft(state, event.node);
     case "slot-lost":
       return onSlotLost(state, event.place);
+    case "zones-with-room":
+      for (const az of event.zones) {
+        const key = offeringKey({ provider: event.provider, az, type: event.offered });
+        state.zonesWithRoom.set(key, turn.steady + ROOM_MS);
+      }
+      return;
     case "quota-refused":
       return onQuotaRefused(state, turn, event.provider);
     case "failures":

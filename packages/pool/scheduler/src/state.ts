@@ -100,6 +100,10 @@ export interface State {
   /** Recent failures, and the gates that they close. */
   readonly gates: Gates;
   readonly launches: Launches;
+  /** By offeringKey: steady milliseconds until which the cloud's word counts that the zone has room. */
+  readonly zonesWithRoom: Map<string, number>;
+  /** By offeringKey, for labels with several offerings: how long nodes took lately to become ready, milliseconds. */
+  readonly readyTimes: Map<string, number>;
 
   readonly todo: Todo;
   readonly timers: Timers;
@@ -156,6 +160,8 @@ export function createState(): State {
       making: new SortedQueues(compareText),
       made: new Map(),
     },
+    zonesWithRoom: new Map(),
+    readyTimes: new Map(),
     todo: {
       nodes: new Set(),
       requests: new Set(),

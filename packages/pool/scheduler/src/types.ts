@@ -5,6 +5,23 @@ import type { FailureRule } from "./failure-rule.ts";
 import type { Failures } from "./gate-table.ts";
 import type { PlannedSlot } from "./slot-index.ts";
 
+/** One of several ways to buy machines of a label. */
+export interface LocalOffering {
+  /** What the machine is bought as (`Offering.type`). */
+  readonly type: string;
+  /** Null: any zone of the pool. */
+  readonly zone: string | null;
+  /** Higher is preferred. */
+  readonly weight: number;
+  /** Per hour; null: unknown. All prices of a label are in one currency. */
+  readonly price: number | null;
+  readonly maxPrice: number | null;
+  /** What one node takes. */
+  readonly need: Resources;
+  /** Why it can never be had. */
+  readonly unavailable?: string;
+}
+
 /** One pool of this launcher, as the scheduler needs it. */
 export interface LocalPool {
   /** `<provider>/<pool>`; see view's poolKey. */
@@ -30,6 +47,8 @@ export interface LocalPool {
   readonly zones: readonly string[];
   /** What machines of a label are bought as, where the driver says it; absent: the label's name. */
   readonly types?: ReadonlyMap<string, string>;
+  /** Of labels that the file gives several; `needs` has the least that one node of such a label takes of each resource. */
+  readonly offerings?: ReadonlyMap<string, readonly LocalOffering[]>;
   /** Pools without launches: how many nodes of a label could ever be there. */
   readonly inventory: ReadonlyMap<string, number>;
 }
@@ -104,7 +123,11 @@ export interface LaunchWanted {
   readonly node: string;
   readonly request: string;
   readonly label: string;
+  /** Key of its pool. */
+  readonly pool: string;
   readonly offering: Offering;
+  /** Types of the label that the cloud has refused for this node. */
+  readonly without?: readonly string[];
   /** A launch of this node failed already. */
   readonly again: boolean;
   /** False for what costs no machine: a slot. */
@@ -129,6 +152,13 @@ export type SchedulerEvent =
   | { readonly type: "image"; readonly image: string; readonly after?: ImageFacts | undefined }
   /** What is known of a node that carries slots of another provider. */
   | { readonly type: "backing"; readonly id: string; readonly after?: BackingFacts | undefined }
+  /** The cloud refused a launch for want of room, and named zones that have room for the type. */
+  | {
+      readonly type: "zones-with-room";
+      readonly provider: string;
+      readonly offered: string;
+      readonly zones: readonly string[];
+    }
   /** The cloud refused a launch for its quota, whatever we believe of it. */
   | { readonly type: "quota-refused"; readonly provider: string }
   /** What is known of the failures of an offering or a label, by its key; absent: nothing failed. */
@@ -181,6 +211,8 @@ export type PlannedNode =
       readonly label: string;
       readonly launch: Resources;
       readonly slot?: PlannedSlot;
+      /** The type of the offering, for labels with several. */
+      readonly type?: string;
       /** Its first launch begins without a `launch-wanted`. */
       readonly permitted?: boolean;
     };
@@ -214,8 +246,16 @@ export type Action =
   | { readonly type: "delete"; readonly node: string; readonly version: number; readonly why: string }
   | { readonly type: "deallocate"; readonly node: string }
   | { readonly type: "min-ready"; readonly label: string; readonly count: number }
-  /** A launch begins. `probe`: as the one try of an offering that is closed. */
-  | { readonly type: "launch"; readonly node: string; readonly probe: boolean }
+  /**
+   * A launch begins. `probe`: as the one try of an offering that is closed. `instead`: as another offering of its label, and what the node
+   * takes then; its record is to show both first.
+   */
+  | {
+      readonly type: "launch";
+      readonly node: string;
+      readonly probe: boolean;
+      readonly instead?: { readonly type: string; readonly need: Resources };
+    }
   | { readonly type: "refuse-launch"; readonly node: string; readonly why: string }
   /** The budget of a label is spent, or the label works again: to be reported. */
   | {
@@ -257,6 +297,7 @@ export const verdictCodes = {
   "offering.failing":
     "Launches of this label failed in a row, or the cloud has no capacity for it: it is not launched for a while",
   "offering.budget": "Too many launches of this label failed within the hour: it is not launched for a while",
+  "offering.price": "Every offering of the label costs more than its max-price now",
   "offering.trying": "Launches of this label failed; one request tests whether they work again",
   "nodes.none-free": "Every host of that label is in use, or kept for requests ahead of it",
   "nodes.too-few":

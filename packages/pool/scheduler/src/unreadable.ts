@@ -64,7 +64,8 @@ function largestNeed(state: State, { provider, pool, resources }: Known): Resour
   for (const { policy } of state.pools.values()) {
     if (typeof provider === "string" && policy.provider !== provider) continue;
     if (typeof pool === "string" && policy.name !== pool) continue;
-    for (const needs of policy.needs.values())
+    const offered = [...(policy.offerings?.values() ?? [])].flat().map((one) => one.need);
+    for (const needs of [...policy.needs.values(), ...offered])
       for (const [name, amount] of Object.entries(needs)) need[name] = Math.max(need[name] ?? 0, amount ?? 0);
   }
   return { ...need, instances: 1 };

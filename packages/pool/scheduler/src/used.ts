@@ -21,6 +21,11 @@ export function usedOfTenant(state: State, tenant: string): Resources {
   return together(state, `tenant ${tenant}`, ANYBODY);
 }
 
+/** What the provider may use in total; empty where the pool ignores the quota, so that nothing limits it. */
+export function quotaOf(state: State, { provider, ignoresQuota }: LocalPool): Resources {
+  return ignoresQuota ? {} : (state.policy.providers.get(provider)?.quota ?? {});
+}
+
 /** What the nodes of a provider take, launches that are planned here included, and how many are being launched. */
 export function providerUse(state: State, provider: string): { used: Resources; launching: number } {
   const launching = state.usage.of(`launching ${provider}`).instances ?? 0;

@@ -273,7 +273,15 @@ export class World {
       const place = { provider, pool: poolName, type: [planned.label], az: action.zone, resources: null };
       const offering: Offering = { provider, az: action.zone, type: planned.label };
       const counted = provider !== "slicer";
-      const wanted = { node, request, label: planned.label, offering, again: false, counted };
+      const wanted = {
+        node,
+        request,
+        pool: action.pool,
+        label: planned.label,
+        offering,
+        again: false,
+        counted,
+      };
       handler.launching.add(node);
       this.launches.set(node, {
         wanted: { ...wanted, limitMs: LAUNCH_MS },

@@ -23,7 +23,15 @@ class World extends SchedulerFixture {
 
   wants(number: number, fields: Partial<LaunchWanted> = {}): string[] {
     const node = id(number);
-    const launch = { node, request: `100-${node}`, label: "small", offering, again: false, counted: true };
+    const launch = {
+      node,
+      request: `100-${node}`,
+      pool: "cloud/main",
+      label: "small",
+      offering,
+      again: false,
+      counted: true,
+    };
     return answers(this.tell({ type: "launch-wanted", launch: { ...launch, limitMs: 60_000, ...fields } }));
   }
 

@@ -20,6 +20,7 @@ export interface NewServer {
   readonly name: string;
   readonly tag: Tag | null;
   readonly az: string | null;
+  readonly type?: string | undefined;
   readonly resources: Resources;
   readonly networks: readonly string[];
   readonly imageProperties: Readonly<Record<string, string>>;
@@ -188,6 +189,7 @@ export class FakeCloud {
       name: order.name,
       tag: order.tag,
       az,
+      type: order.type,
       resources: order.resources,
       networks: order.networks,
       createdAt: now,
@@ -222,6 +224,10 @@ export class FakeCloud {
     const room = (zone: string) => (capacity[zone] ?? Number.POSITIVE_INFINITY) > this.#servers.inZone(zone);
     const free = zones.filter(room);
     if (free.length === 0) throw new CloudError(503, `no room in ${zones.join(", ")}`);
+    const { type } = order;
+    const most = type === undefined ? undefined : capacity[type];
+    if (most !== undefined && this.#servers.live().filter((server) => server.type === type).length >= most)
+      throw new CloudError(503, `no room for ${type}`);
     return free[Math.floor(this.#chance.float() * free.length)]!;
   }
 

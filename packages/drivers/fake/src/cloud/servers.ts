@@ -10,6 +10,8 @@ export interface FakeServer {
   /** The tag in its metadata; null for machines of other programs. */
   readonly tag: Tag | null;
   readonly az: string;
+  /** Its flavor, where the label has several. */
+  readonly type?: string | undefined;
   readonly resources: Resources;
   readonly networks: readonly string[];
   readonly createdAt: number;

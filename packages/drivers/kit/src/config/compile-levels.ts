@@ -1,6 +1,6 @@
 import { defined } from "@nodeyard/runtime";
 import { launchKeys } from "./common-keys.ts";
-import type { LabelConfig, PoolConfig, ProviderConfig } from "./compiled.ts";
+import type { LabelConfig, LabelOffering, PoolConfig, ProviderConfig } from "./compiled.ts";
 import type { LoadContext } from "./driver-config.ts";
 import {
   type ImageFacts,
@@ -13,6 +13,7 @@ import {
   type ProviderImages,
 } from "./images.ts";
 import { ownOf } from "./levels.ts";
+import type { ReadOffering } from "./offerings.ts";
 import { section } from "./section.ts";
 import type { Entry } from "./words.ts";
 
@@ -21,7 +22,8 @@ interface Inherited {
   readonly hostKeyChecking?: boolean | null;
   readonly useInternalIp?: boolean | null;
 }
-type ReadLabel = Entry<Inherited & LabelImageKeys & Pick<Partial<LabelConfig>, "consoleLog" | "connection">>;
+type ReadOne = Inherited & LabelImageKeys & Pick<Partial<LabelConfig>, "consoleLog" | "connection">;
+type ReadLabel = Entry<ReadOne & { readonly offerings?: readonly ReadOffering<ReadOne>[] }>;
 type ReadPool = Entry<
   Inherited &
     Pick<PoolConfig, "name" | "limits" | "nodeAttributes" | "ignoreProviderQuota"> & {
@@ -85,28 +87,41 @@ function compilePool(
   const own = ownOf("pool", read);
   const made = compile.pool?.({ ...read, own }, provider, context) ?? { own };
   const pool = { ...read, own: made.own };
+  const { name, limits, nodeAttributes, ignoreProviderQuota } = read;
+  const availabilityZones = made.availabilityZones ?? read.availabilityZones ?? [];
   const labels = new Map<string, LabelConfig>();
-  for (const label of read.labels ?? []) {
-    const { at, name } = label;
+  const compiled = (label: Entry<ReadOne>): LabelConfig | undefined => {
     const image = lists === undefined ? NO_IMAGE : labelImage(label, lists, context);
-    if (image === undefined) continue;
+    if (image === undefined) return undefined;
     const { own: facts, ...listed } = image;
     const own = { ...ownOf("label", label), ...facts };
     const made = compile.label?.({ ...label, bootImage: listed.image, own }, pool, provider, context) ?? {
       own,
     };
-    if (!context.labels.has(name))
-      at.error("name", `names label ${name}, which is not in the top-level labels; add it there`);
-    if (labels.has(name)) read.at.warn("labels", `defines label ${name} twice; the last one counts`);
-    labels.set(name, {
-      name,
+    return {
+      name: label.name,
       hostKeyChecking: label.hostKeyChecking ?? pool.hostKeyChecking ?? provider.hostKeyChecking ?? true,
       ...listed,
       ...defined({ consoleLog: label.consoleLog, connection: label.connection }),
       ...made,
+    };
+  };
+  for (const label of read.labels ?? []) {
+    const { at, name } = label;
+    const offerings = (label.offerings ?? []).flatMap(({ at, label, ...offering }): LabelOffering[] => {
+      const { zone } = offering;
+      if (zone !== null && availabilityZones.length > 0 && !availabilityZones.includes(zone))
+        at.error("zone", `is ${zone}, which is not a zone of pool ${read.name}; write one of its zones`);
+      const made = compiled(label);
+      return made === undefined ? [] : [{ ...offering, label: made }];
     });
+    const config = label.offerings?.length ? offerings[0]?.label : compiled(label);
+    if (config === undefined) continue;
+    if (!context.labels.has(name))
+      at.error("name", `names label ${name}, which is not in the top-level labels; add it there`);
+    if (labels.has(name)) read.at.warn("labels", `defines label ${name} twice; the last one counts`);
+    labels.set(name, offerings.length === 0 ? config : { ...config, offerings });
   }
-  const { name, limits, nodeAttributes, availabilityZones = [], ignoreProviderQuota } = read;
   return {
     ...{ name, limits, nodeAttributes, availabilityZones, labels },
     priority: read.priority ?? provider.priority,

@@ -15,9 +15,23 @@ export interface Connection {
   readonly port: number;
 }
 
+/** One way to buy machines of a label. */
+export interface LabelOffering<Own = unknown> {
+  /** Higher is preferred. */
+  readonly weight: number;
+  /** Nothing is bought while an hour costs more; null: no limit. */
+  readonly maxPrice: number | null;
+  /** Null: any zone of the pool. */
+  readonly zone: string | null;
+  /** The label as this offering has it, which is what the driver launches. It has no offerings. */
+  readonly label: LabelConfig<Own>;
+}
+
 /** A label of a pool, checked and with defaults; times in milliseconds. `own` is the driver's part. */
 export interface LabelConfig<Own = unknown> {
   readonly name: string;
+  /** What its machines may be bought as, where the file lists several; all else of the label is as in the first of them. */
+  readonly offerings?: readonly LabelOffering<Own>[];
   /** False: the node is ready as soon as the driver says so, without a scan of host keys. */
   readonly hostKeyChecking: boolean;
   readonly connection: Connection;

@@ -55,7 +55,13 @@ export function driverConfig<T extends Table, Config extends ProviderConfig>(
     load(raw, context) {
       for (const { source, path, message } of whole.notes(raw))
         if (source === "value") context.report({ severity: "error", path, message });
-      const at = new Reader(raw, [], (finding) => context.report(finding));
+      // A label is read once for each of its offerings, and what is wrong with it is reported once.
+      const reported = new Set<string>();
+      const at = new Reader(raw, [], (finding) => {
+        const key = JSON.stringify(finding);
+        if (!reported.has(key)) context.report(finding);
+        reported.add(key);
+      });
       const values = whole.read(at) as (Values<typeof commonProvider> & Values<T>) | undefined;
       return values === undefined ? undefined : compile({ ...values, driver, at }, context);
     },

@@ -82,6 +82,7 @@ export const flavorCloud = <
       atLeastOne("image", "diskimage", "cloud-image"),
       atLeastOne("size", "min-ram", "flavor-name"),
     ],
+    perOffering: ["flavor-name", "min-ram"],
     images: {
       diskimage: own.diskimage,
       cloudImage: { ...cloudImageKeys, ...own.cloudImage },

@@ -1,6 +1,7 @@
 import { defined } from "@nodeyard/runtime";
 import { poolKeys } from "./common-keys.ts";
 import { type ImageTables, imageKeys, labelImageKeys } from "./images.ts";
+import { ofEachOffering, offeringKeys } from "./offerings.ts";
 import { type Rule, section, type Table, type Values } from "./section.ts";
 import { entries, text } from "./words.ts";
 
@@ -12,7 +13,7 @@ const COMMON = {
   // biome-ignore format: a list of words
   pool: ["name", "limits", "priority", "nodeAttributes", "labels", "availabilityZones", "useInternalIp", "hostKeyChecking",
     "ignoreProviderQuota"],
-  label: ["name", "diskimage", "cloudImage", "hostKeyChecking", "consoleLog", "connection"],
+  label: ["name", "diskimage", "cloudImage", "hostKeyChecking", "consoleLog", "connection", "offerings"],
 } as const;
 
 /** The mappings of a provider that inherit from each other, from the outside inwards. */
@@ -34,6 +35,8 @@ export interface Tables<P, Q, L, D, C> {
   /** Absent: `pool` has other keys that make labels. */
   readonly label?: L;
   readonly labelRules?: readonly Rule[];
+  /** Keys of a label that say what is bought, so that they may differ between the `offerings` of a label. Absent: it has none. */
+  readonly perOffering?: readonly string[];
   /** Description of `labels`. */
   readonly offers?: string;
   /** Nodepool's validator wants pools, their names and their labels. Absent: the loader wants the names alone. */
@@ -45,17 +48,25 @@ export interface Tables<P, Q, L, D, C> {
 /** The table of a provider. */
 export function tableOf(tables: Tables<Table, Table, Table, Table, Table>): Table {
   const { provider, pool, label, labelRules = [], offers = "What the pool offers.", images } = tables;
+  const { perOffering = [] } = tables;
   const needed = defined({ needed: tables.needed });
   const labelTable = {
     name: text("A top-level label.", { needed: true }),
     ...(images && labelImageKeys(images)),
     ...label,
   };
+  const labels =
+    perOffering.length === 0
+      ? section(labelTable, ...labelRules)
+      : section(
+          { ...labelTable, ...offeringKeys(labelTable, perOffering) },
+          ...labelRules.map(ofEachOffering),
+        );
   const poolTable = {
     ...poolKeys,
     ...(tables.needed && { name: text("Name of the pool, unique in its provider.", { needed: true }) }),
     ...pool,
-    ...(label && { labels: entries(section(labelTable, ...labelRules), offers, needed) }),
+    ...(label && { labels: entries(labels, offers, needed) }),
   };
   return {
     ...provider,

@@ -20,26 +20,27 @@ export class Reader {
   /** The mapping as the file has it, for keys that the methods below cannot read. */
   readonly raw: Raw;
   readonly path: Path;
-  readonly #report: (finding: ConfigFinding) => void;
+  /** Reports a finding with its whole path. */
+  readonly report: (finding: ConfigFinding) => void;
 
   constructor(raw: Raw, path: Path, report: (finding: ConfigFinding) => void) {
     this.raw = raw;
     this.path = path;
-    this.#report = report;
+    this.report = report;
   }
 
   /** Reports an unusable value. `key` undefined: the finding is about the mapping itself. */
   error(key: string | number | undefined, message: string): void {
-    this.#report({ severity: "error", path: this.#at(key), message });
+    this.report({ severity: "error", path: this.#at(key), message });
   }
 
   warn(key: string | number | undefined, message: string): void {
-    this.#report({ severity: "warning", path: this.#at(key), message });
+    this.report({ severity: "warning", path: this.#at(key), message });
   }
 
   /** Reports what the loader takes and what can never come true, such as a label without an image. */
   useless(key: string | number | undefined, message: string): void {
-    this.#report({ severity: "effect", path: this.#at(key), message });
+    this.report({ severity: "effect", path: this.#at(key), message });
   }
 
   /** Whether the key is there with a value; null counts as absent. */
@@ -87,14 +88,14 @@ export class Reader {
 
   /** A reader of the mapping under `key`; without one, a reader of an empty mapping. */
   inner(key: string): Reader {
-    return new Reader(this.mapping(key) ?? {}, [...this.path, key], this.#report);
+    return new Reader(this.mapping(key) ?? {}, [...this.path, key], this.report);
   }
 
   /** A list of strings; numbers in it are written as text. Unusable items are reported and left out. */
   texts(key: string): readonly string[] {
     return this.#list(key, false).flatMap((value, index) => {
       if (typeof value === "string" || typeof value === "number") return [String(value)];
-      this.#report({ severity: "error", path: [...this.path, key, index], message: "must be a string" });
+      this.report({ severity: "error", path: [...this.path, key, index], message: "must be a string" });
       return [];
     });
   }
@@ -103,8 +104,8 @@ export class Reader {
   mappings(key: string, nullable = false): readonly Reader[] {
     return this.#list(key, nullable).flatMap((value, index) => {
       const path = [...this.path, key, index];
-      if (isMapping(value)) return [new Reader(value, path, this.#report)];
-      this.#report({ severity: "error", path, message: "must be a mapping" });
+      if (isMapping(value)) return [new Reader(value, path, this.report)];
+      this.report({ severity: "error", path, message: "must be a mapping" });
       return [];
     });
   }

@@ -9,7 +9,7 @@ import {
   runSteps,
   type StepContext,
 } from "@nodeyard/driver";
-import { type NodePatch, withOwn, withPrice } from "@nodeyard/model";
+import { type NodePatch, offeringTypeOf, withOwn, withPrice } from "@nodeyard/model";
 import { deadline, defined, messageOf } from "@nodeyard/runtime";
 import type { PlannedSlot } from "@nodeyard/scheduler";
 import type { ServingPool } from "../handles.ts";
@@ -31,7 +31,7 @@ export interface Launch {
   /** Locked by this process, so its record does not change under the launch but for fields that no decision depends on. */
   readonly request: HeldRequest;
   readonly node: HeldNode;
-  /** As the configuration of the pool has it. */
+  /** As the configuration of the pool has it; of one with several offerings, as the node is bought. */
   readonly label: LabelConfig;
   /** For the first try, where the node needs a slot and one was free when it was planned. */
   readonly slot?: PlannedSlot | undefined;
@@ -99,10 +99,11 @@ export async function attemptLaunch(
     // Again, since a cloud may name its account only with a machine of it.
     const place = provider.place?.();
     const driverData = machine.driverData ?? null;
+    const own = defined({ place, offering: offeringTypeOf(node.record) });
     return {
       ...machinePatch(pool, machine),
       hostKeys,
-      driverData: withPrice(place === undefined ? driverData : withOwn(driverData, { place }), price),
+      driverData: withPrice(Object.keys(own).length === 0 ? driverData : withOwn(driverData, own), price),
     };
   } catch (error) {
     trace.end(messageOf(fenceOf(error)));

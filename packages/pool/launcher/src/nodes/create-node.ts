@@ -1,7 +1,7 @@
 import { withRoot } from "@nodeyard/coordination";
 import type { LabelConfig, PoolConfig, Resources } from "@nodeyard/driver";
 import { changeNode, encodeNode, type NodeRecord, newNode, paths } from "@nodeyard/model";
-import { hexId, sleep } from "@nodeyard/runtime";
+import { defined, hexId, sleep } from "@nodeyard/runtime";
 import { FenceLost, isRefused, type Op, type OpResult, TreeError, treeSeconds } from "@nodeyard/tree";
 import type { ServingPool } from "../handles.ts";
 import { type HeldNode, type HeldRequest, heldNode } from "../held-records.ts";
@@ -22,7 +22,7 @@ export async function createNode(
   pool: ServingPool,
   request: HeldRequest,
   label: LabelConfig,
-  planned: { readonly need: Resources; readonly zone: string | null },
+  planned: { readonly need: Resources; readonly zone: string | null; readonly type: string | undefined },
 ): Promise<HeldNode> {
   const { config } = pool.open;
   // Throws when there is no image to boot: better before the record exists than after.
@@ -45,7 +45,7 @@ export async function createNode(
       az: planned.zone,
       // Counted in ledgers from here on (limits/holdings.ts).
       resources: { ...planned.need },
-      driverData: { nodeyard: { token, ...(place && { place }) } },
+      driverData: { nodeyard: { token, ...defined({ place, offering: planned.type }) } },
     },
     treeSeconds(context),
   );
@@ -54,7 +54,14 @@ export async function createNode(
   const id = await createRecord(context, pool, request, init, token);
   const { provider, az } = init;
   // Only in the history of the node: the events of a nodeset of hundreds would push all others out of the request's history.
-  const facts = { request: request.id, provider, pool: pool.name, label: label.name, az };
+  const facts = {
+    request: request.id,
+    provider,
+    pool: pool.name,
+    label: label.name,
+    az,
+    ...defined({ type: planned.type }),
+  };
   context.journal.write({ event: "node.created", node: id, facts, record: init });
   // The tree may have answered late, so the image is chosen now.
   const boot = bootImage(context, pool, label, { nodeId: id, attempt: 1 });

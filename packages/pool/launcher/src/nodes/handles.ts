@@ -51,6 +51,8 @@ export interface LaunchHandles extends NodeHandles {
   readonly slots: SlotAnswers;
   /** The trace that the launch of a node belongs to; absent: nothing is traced. */
   readonly traceparentOf?: (request: HeldRequest, node: string) => string | undefined;
+  /** To be called when a cloud has no room for a type, and names zones that have. */
+  zonesWithRoom(provider: string, type: string, zones: readonly string[]): void;
   /** To be called when a cloud refuses for quota. */
   quotaRefused(provider: string): void;
 }

@@ -1,6 +1,14 @@
 import { fenceOf } from "@nodeyard/coordination";
 import { DriverError, type LabelConfig } from "@nodeyard/driver";
-import { costOf, leaseIdOf, priceOf } from "@nodeyard/model";
+import {
+  costOf,
+  leaseIdOf,
+  type NodePatch,
+  type NodeRecord,
+  offeringTypeOf,
+  priceOf,
+  withOwn,
+} from "@nodeyard/model";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
 import type { PlannedSlot } from "@nodeyard/scheduler";
 import { FenceLost, treeNow } from "@nodeyard/tree";
@@ -8,6 +16,7 @@ import type { Permit } from "../failure-records.ts";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { LaunchRefused } from "../launches.ts";
+import { labelBoughtAs } from "../providers/offerings.ts";
 import { typeOf } from "../providers/prices.ts";
 import { attemptLaunch, type Launch } from "./attempt.ts";
 import { ImageGone } from "./boot-image.ts";
@@ -34,6 +43,9 @@ const REMOVALS = 3;
  */
 const REPLANNED: ReadonlySet<string> = new Set(["quota", "capacity", "unsupported", "access"]);
 
+/** Of these, the ones after which a label with several offerings is launched as the next of them. */
+const FALLS_BACK: ReadonlySet<string> = new Set(["capacity", "unsupported"]);
+
 /** Errors of these kinds count against the image: the machine had its time to boot and did not answer as it should. */
 const UNANSWERED: ReadonlySet<string> = new Set(["timeout", "host-key"]);
 
@@ -42,9 +54,9 @@ const SILENT: ReadonlySet<string> = new Set(["timeout", "host-key", "transient",
 
 /**
  * Makes the machine of a locked `building` record and checks that it answers. Repeats a failed try as often as the provider's settings
- * say while the breaker of the offering is closed, and removes what a failed try made before the next one. Where nothing can be launched
- * now (REPLANNED) it gives up at once, and the request is planned again. Rejects with FenceLost, ImageGone or the signal's reason; the record then
- * stays `building`, and the machine goes with it.
+ * say while the breaker of the offering is closed, and removes what a failed try made before the next one. An offering without room is no
+ * attempt where the label has another one. Where nothing can be launched now (REPLANNED) it gives up at once, and the request is planned
+ * again. Rejects with FenceLost, ImageGone or the signal's reason; the record then stays `building`, and the machine goes with it.
  */
 export async function launchNode(
   context: LaunchHandles,
@@ -55,20 +67,26 @@ export async function launchNode(
   { slot, permitted = false }: { readonly slot?: PlannedSlot; readonly permitted?: boolean },
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
-  const launch: Launch = { pool, request, node, label, slot };
+  const whole: Launch = { pool, request, node, label, slot };
   const { config } = pool.open;
   const began = treeNow(context);
-  const stopwatch = new LaunchWatch(context, launch);
+  const stopwatch = new LaunchWatch(context, whole);
+  /** Types that the cloud refused. */
+  const without: string[] = [];
   for (let attempt = 1; ; attempt++) {
     // Each other attempt asks anew: since the last one the offering may have closed, or the label may have spent its budget.
-    const permit = await begun(context, launch, attempt > 1, attempt === 1 && permitted, signal);
-    if (permit instanceof LaunchRefused) return give(node, "aborted", permit);
+    const asked = await begun(context, whole, without, attempt > 1, attempt === 1 && permitted, signal);
+    if (asked instanceof LaunchRefused) return give(node, "aborted", asked);
+    const { permit, instead, launch } = asked;
+    const { type } = permit.offering;
     const tried = context.clock.monotonic();
     stopwatch.begin();
     const { id, record } = node;
-    const attempts = { attempt, of: config.launchAttempts, az: record.az };
+    const attempts = { attempt, of: config.launchAttempts, az: record.az, ...(label.offerings && { type }) };
     context.journal.write({ event: "node.launching", node: id, facts: attempts, record });
     try {
+      // First: limits count by the record, and what is launched is to stand in it.
+      if (instead !== undefined) await node.write(boughtAs(record, instead));
       const ready = await attemptLaunch(context, launch, attempt, signal, (step) => stopwatch.at(step));
       // The record first: when it cannot be written, the launch has not succeeded, whatever the machine says.
       await node.write({ ...ready, state: "ready" });
@@ -99,32 +117,75 @@ export async function launchNode(
       }
       stopwatch.ended(kindOf(error));
       const kind = await failed(context, launch, attempt, permit, error, signal);
-      if (REPLANNED.has(kind)) return give(node, "aborted", error);
-      // A wrong configuration is wrong at the next attempt, too.
-      if (attempt >= config.launchAttempts || kind === "configuration") return give(node, "failed", error);
+      const next = nextAfter(kind, label, config.launchAttempts - attempt + without.length);
+      if (next === "failed" || next === "aborted") return give(node, next, error);
+      if (next === "falls back") without.push(type);
       // The machine could not be removed. The record keeps its id and is deleted together with it; the request gets a new record.
       if (!(await cleared(context, launch, attempt, signal))) return give(node, "aborted", error);
-      await sleep(context.clock, backoff(context.random, attempt - 1, 250, 10_000), signal);
+      await pause(context, next, attempt, signal);
     }
   }
 }
 
+/** What follows a failure of this kind: another attempt, one as another offering, or an end. `left`: how many attempts there are. */
+function nextAfter(
+  kind: DriverError["kind"] | "unexpected",
+  { offerings }: LabelConfig,
+  left: number,
+): "again" | "falls back" | "aborted" | "failed" {
+  if (FALLS_BACK.has(kind) && offerings !== undefined) return "falls back";
+  if (REPLANNED.has(kind)) return "aborted";
+  // A wrong configuration is wrong at the next attempt, too.
+  return left <= 0 || kind === "configuration" ? "failed" : "again";
+}
+
+/** Another offering is tried at once, since the cloud was asked for nothing of it yet. */
+async function pause(
+  { clock, random }: LaunchHandles,
+  next: "again" | "falls back",
+  attempt: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (next === "again") await sleep(clock, backoff(random, attempt - 1, 250, 10_000), signal);
+}
+
+/** The fields of a record that say what its node is bought as. */
+function boughtAs({ driverData }: NodeRecord, { type, need }: NonNullable<Begun["instead"]>): NodePatch {
+  return { resources: { ...need }, driverData: withOwn(driverData, { offering: type }) };
+}
+
+/** A launch that may begin. */
+type Begun = Awaited<ReturnType<LaunchHandles["launches"]["begin"]>> & {
+  /** With the label as it is bought. */
+  readonly launch: Launch;
+};
+
 /** Resolves with the permit when the plan or the scheduler lets the launch begin, or with the error that says why it does not. */
 async function begun(
   context: LaunchHandles,
-  { pool, request, node, label }: Launch,
+  whole: Launch,
+  without: readonly string[],
   again: boolean,
   permitted: boolean,
   signal: AbortSignal,
-): Promise<Permit | LaunchRefused> {
+): Promise<Begun | LaunchRefused> {
+  const { pool, request, node, label } = whole;
   const { config, driver } = pool.open;
-  const type = typeOf(pool.open, label);
+  const type = offeringTypeOf(node.record) ?? typeOf(pool.open, label);
   const offering = { provider: config.name, az: node.record.az, type };
   // A slot costs no machine; what its backing node costs is counted where that is launched.
   const counted = driver.slots === undefined;
-  const wanted = { offering, label: label.name, request: request.id, node: node.id, again, counted };
+  const of = { label: label.name, pool: pool.key, request: request.id, node: node.id };
+  const wanted = { offering, ...of, without, again, counted };
   try {
-    return await context.launches.begin({ ...wanted, limitMs: config.launchTimeoutMs }, permitted, signal);
+    const limitMs = config.launchTimeoutMs;
+    const begun = await context.launches.begin({ ...wanted, limitMs }, permitted, signal);
+    const { type } = begun.permit.offering;
+    const bought = labelBoughtAs(pool.open, label, label.offerings && type, node.record.az);
+    if (bought !== undefined) return { ...begun, launch: { ...whole, label: bought } };
+    // A reload changed the offerings between the plan and this launch.
+    await context.launches.records.leave(begun.permit);
+    return new LaunchRefused(`label ${label.name} is not configured as ${type} here any more`);
   } catch (error) {
     if (error instanceof LaunchRefused) return error;
     throw error;
@@ -145,6 +206,8 @@ async function failed(
   if (kind === "unexpected") context.counters.add("launcher.unexpected", 1, { place: "launch" });
   // At once, so that other launches at this provider wait instead of being refused as well.
   if (kind === "quota") context.quotaRefused(config.name);
+  if (error instanceof DriverError && error.zonesWithRoom !== undefined)
+    context.zonesWithRoom(config.name, permit.offering.type, error.zonesWithRoom);
   const facts = {
     node: node.id,
     request: request.id,

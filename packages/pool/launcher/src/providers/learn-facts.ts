@@ -1,7 +1,5 @@
 import {
-  DriverError,
   idText,
-  oddAmount,
   type Price,
   type Provider,
   type ProviderConfig,
@@ -9,9 +7,10 @@ import {
   type SlotSettings,
 } from "@nodeyard/driver";
 import { deadline, messageOf } from "@nodeyard/runtime";
-import type { LocalPool, LocalProvider } from "@nodeyard/scheduler";
+import type { LocalOffering, LocalPool, LocalProvider } from "@nodeyard/scheduler";
 import { poolKey } from "@nodeyard/view";
 import type { OpenProvider } from "../handles.ts";
+import { needOf } from "./offerings.ts";
 import { labelPrices } from "./prices.ts";
 import { ANSWER_MS, type CloudHandles, silent } from "./providers.ts";
 import { machinesOf } from "./survey.ts";
@@ -44,7 +43,9 @@ export async function learnFacts(
   const readAt = Math.round(handles.ages.now());
   const slots = slotSettingsOf(open);
   const place = open.provider.place?.();
-  const pools = await Promise.all(config.pools.map((pool) => poolFacts(open, pool, handles, limit.signal)));
+  const pools = await Promise.all(
+    config.pools.map((pool) => poolFacts(open, pool, limits, handles, limit.signal)),
+  );
   const prices = new Map<string, ReadonlyMap<string, Price>>();
   if (driver.capabilities.launches)
     for (const pool of config.pools)
@@ -121,36 +122,15 @@ async function freeQuota(
  * again.
  */
 async function poolFacts(
-  { config, driver, provider }: OpenProvider,
+  open: OpenProvider,
   pool: ProviderConfig["pools"][number],
+  limits: Resources,
   handles: CloudHandles,
   signal: AbortSignal,
 ): Promise<Omit<LocalPool, "id">> {
-  const needs = new Map<string, Resources>();
-  const unavailable = new Map<string, string>();
-  const images = new Map<string, string>();
-  if (driver.capabilities.launches) {
-    for (const label of pool.labels.values()) {
-      if (label.image?.kind === "diskimage") {
-        images.set(label.name, label.image.name);
-        if (label.image.listed === false)
-          unavailable.set(
-            label.name,
-            `images are not available (provider ${config.name} does not list diskimage ${label.image.name})`,
-          );
-      }
-      try {
-        needs.set(label.name, await need(provider, label, signal));
-      } catch (error) {
-        if ((error as { kind?: string }).kind !== "configuration") throw error;
-        unavailable.set(label.name, messageOf(error));
-        handles.log.error(
-          { provider: config.name, label: label.name, error: messageOf(error) },
-          "a label can never work as it is configured",
-        );
-      }
-    }
-  }
+  const { config, driver, provider } = open;
+  const launched = await launchFacts(open, pool, limits, handles, signal);
+  const { unavailable } = launched;
   let zones: readonly string[] = [];
   try {
     zones = await zonesOf(provider, pool, signal);
@@ -175,14 +155,50 @@ async function poolFacts(
     priority: pool.priority,
     limits: pool.limits,
     launches: driver.capabilities.launches,
-    needs,
-    unavailable,
-    images,
+    ...launched,
     ignoresQuota: pool.ignoreProviderQuota === true,
     zones,
     ...(named && { types: named }),
     inventory,
   };
+}
+
+/** What the launches of each label of a pool take and boot; empty where the driver launches nothing. */
+async function launchFacts(
+  open: OpenProvider,
+  pool: ProviderConfig["pools"][number],
+  limits: Resources,
+  handles: CloudHandles,
+  signal: AbortSignal,
+) {
+  const { name: provider } = open.config;
+  const needs = new Map<string, Resources>();
+  const offerings = new Map<string, readonly LocalOffering[]>();
+  const unavailable = new Map<string, string>();
+  const images = new Map<string, string>();
+  for (const label of open.driver.capabilities.launches ? pool.labels.values() : []) {
+    if (label.image?.kind === "diskimage") {
+      images.set(label.name, label.image.name);
+      if (label.image.listed === false)
+        unavailable.set(
+          label.name,
+          `images are not available (provider ${provider} does not list diskimage ${label.image.name})`,
+        );
+    }
+    try {
+      const known = await needOf(open, pool, label, limits, handles, signal);
+      needs.set(label.name, known.need);
+      if (known.offerings !== undefined) offerings.set(label.name, known.offerings);
+    } catch (error) {
+      if ((error as { kind?: string }).kind !== "configuration") throw error;
+      unavailable.set(label.name, messageOf(error));
+      handles.log.error(
+        { provider, label: label.name, error: messageOf(error) },
+        "a label can never work as it is configured",
+      );
+    }
+  }
+  return { needs, unavailable, images, ...(offerings.size > 0 && { offerings }) };
 }
 
 /** What the file names; else what the cloud has. */
@@ -193,21 +209,6 @@ async function zonesOf(
 ): Promise<readonly string[]> {
   if (pool.availabilityZones.length > 0) return pool.availabilityZones;
   return (await provider.offers?.zones?.list(pool, signal)) ?? [];
-}
-
-/** Every machine takes one instance, whether the driver says so or not. */
-async function need(
-  provider: Provider,
-  label: Parameters<Provider["need"]>[0],
-  signal: AbortSignal,
-): Promise<Resources> {
-  const need = { instances: 1, ...(await provider.need(label, signal)) };
-  const odd = oddAmount(need);
-  if (odd === undefined) return need;
-  throw new DriverError(
-    "configuration",
-    `label ${label.name} takes ${odd}, which no limit can count; correct its amounts`,
-  );
 }
 
 /** Number of slots of static hosts in the pool that have a label, by label. */

@@ -39,18 +39,22 @@ export async function priceOf(
   }
 }
 
-/** By label. What the cloud lets choose among several types has a price of its own with each launch. */
+/** The only zone of a pool, for the price of what may be bought in any of its zones; null, the most expensive one, if it has several. */
+export function zoneOfPrices({ availabilityZones: zones }: ProviderConfig["pools"][number]): string | null {
+  return zones.length === 1 ? zones[0]! : null;
+}
+
+/** By label; one with several offerings has a price for each of them. What the cloud lets choose among several types has a price of its own with each launch. */
 export async function labelPrices(
   open: OpenProvider,
-  { labels, availabilityZones }: ProviderConfig["pools"][number],
+  pool: ProviderConfig["pools"][number],
   handles: Pick<RecordHandles, "clock" | "log">,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Price>> {
-  // With several zones the price may differ, so the cloud is asked without a zone.
-  const [zone = null, ...others] = availabilityZones;
-  const az = others.length === 0 ? zone : null;
+  const az = zoneOfPrices(pool);
   const prices = await Promise.all(
-    [...labels.values()].map(async (label) => {
+    [...pool.labels.values()].map(async (label) => {
+      if (label.offerings !== undefined) return [];
       const price = await priceOf(handles, open, typeOf(open, label), az, signal);
       return price === null ? [] : [[label.name, price] as const];
     }),

@@ -123,9 +123,12 @@ function failureFact(provider: string, pool: Pool, label: string, { own }: Pick<
     const entry = own.get(failurePath(key));
     return (entry && readable(() => decodeFailures(key, entry.data))) ?? [];
   };
-  const type = pool.types?.get(label) ?? label;
-  const zones = pool.zones.length === 0 ? [null] : pool.zones;
-  const closed = zones.flatMap((az) => failures(offeringKey({ provider, az, type })));
+  const all = pool.zones.length === 0 ? [null] : pool.zones;
+  const offered = pool.offerings?.get(label) ?? [{ type: pool.types?.get(label) ?? label, zone: null }];
+  const zones = offered.flatMap(({ type, zone }) =>
+    (zone === null ? all : [zone]).map((az) => offeringKey({ provider, az, type })),
+  );
+  const closed = zones.flatMap(failures);
   const [why] = [closed, failures(labelKey(label))].flat();
   if (why === undefined) return undefined;
   const tries = closed.flatMap(({ pause }) => pause?.until ?? []);

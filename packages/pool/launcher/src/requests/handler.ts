@@ -11,6 +11,7 @@ import { claimNode } from "../nodes/claim.ts";
 import { createNode } from "../nodes/create-node.ts";
 import type { RequestHandles } from "../nodes/handles.ts";
 import { launchNode } from "../nodes/launch.ts";
+import { labelBoughtAs } from "../providers/offerings.ts";
 import { lockAndAccept, lockRequest } from "./accept.ts";
 import { decline, everyoneDeclined, fulfil, type Handled, releaseNodes } from "./finish.ts";
 
@@ -100,16 +101,18 @@ async function obtainNodes(
           if (node !== undefined) return { node, result: "ready" };
           return { node, ...whyTaken(context, pool, request.id) };
         }
+        const { launch: need, type } = planned;
         const label = pool.open.config.pools
           .find((candidate) => candidate.name === pool.name)
           ?.labels.get(planned.label);
-        // The configuration no longer has the label. The next plan says what to do.
-        if (label === undefined) return { node, result: "taken" };
-        node = await createNode(context, pool, request, label, { need: planned.launch, zone });
+        const bought = label && labelBoughtAs(pool.open, label, type, zone);
+        // The configuration no longer has the label, or its offering. The next plan says what to do.
+        if (bought === undefined) return { node, result: "taken" };
+        node = await createNode(context, pool, request, bought, { need, zone, type });
         begun = true;
         progress.live.holds(node.held.contender);
         started();
-        const ended = await launchNode(context, pool, request, node, label, planned, signal);
+        const ended = await launchNode(context, pool, request, node, label!, planned, signal);
         if (ended.result !== "ready") {
           const { id, record } = node;
           const facts = { state: ended.result, why: ended.why };

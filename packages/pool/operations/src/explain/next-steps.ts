@@ -19,6 +19,8 @@ export const nextSteps: Readonly<Record<VerdictCode, string>> = {
   "offering.failing":
     "At the next try one request tests whether launches work again; another pool may take this one first.",
   "offering.budget": "It is retried as soon as the hour's budget allows it; another pool may take it first.",
+  "offering.price":
+    "It is retried whenever a price has been read, every few minutes; raise max-price, or add an offering.",
   "offering.trying": "If that launch works, this request continues; if not, it waits for the next try.",
   "capacity.reserved": "The request that it is kept for goes first; then this one is retried.",
   "capacity.refused": "One request tries again at that time, or as soon as a machine there is deleted.",
