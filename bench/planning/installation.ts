@@ -13,6 +13,16 @@ const DECLINED_SHARE = 0.1;
 const BOARD_SHARE = 0.1;
 const QUIET_SHARE = 0.1;
 
+/** So many offerings of each label, dearer ones first, so that all of them are looked at. */
+function offered(count: number): Partial<LocalPool> {
+  if (count === 0) return {};
+  const all = Array.from({ length: count }, (_, index) => ({
+    ...{ type: `type-${index}`, zone: null, weight: 0, price: count - index, maxPrice: null },
+    need: { instances: 1 },
+  }));
+  return { offerings: new Map(LABELS.map((label) => [label, all])) };
+}
+
 /** An accepted request, and the node that is launched for it. */
 export interface Served {
   readonly request: string;
@@ -37,14 +47,15 @@ export class Installation {
   #sequence = 0;
   #paused = false;
 
-  constructor(requests: number, nodes: number) {
+  /** `offerings`: how many each label of a cloud has; 0: labels are sold as one type each. */
+  constructor(requests: number, nodes: number, offerings = 0) {
     const inClouds = Math.floor((nodes * (1 - QUIET_SHARE - BOARD_SHARE)) / CLOUDS);
     const boards = Math.floor(nodes * BOARD_SHARE);
     const clouds = Array.from({ length: CLOUDS }, (_, index) =>
       localPool(
         `cloud-${index}`,
         LABELS.filter((_label, place) => place % CLOUDS !== index),
-        { limits: { instances: inClouds } },
+        { limits: { instances: inClouds }, ...offered(offerings) },
       ),
     );
     const inventory = new Map([[BOARD, boards]]);

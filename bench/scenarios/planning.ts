@@ -4,6 +4,8 @@ import { Installation } from "../planning/installation.ts";
 
 const SMALL = { requests: 200, nodes: 100 };
 const LARGE = { requests: 20_000, nodes: 10_000 };
+/** Offerings of each label, on a third installation that is as large. */
+const OFFERINGS = 10;
 /** Events of each kind in one batch, on one of the two. */
 const TURN = 20;
 const TURNS_PER_ROUND = 20;
@@ -14,15 +16,22 @@ type Kind = "request new" | "request gone" | "node freed" | "node ready" | "fulf
 
 export const planning: Scenario = {
   name: "planning",
-  about: "the scheduler alone: cost of an event with 20,000 requests and 10,000 nodes, and with 200 and 100",
+  about:
+    "the scheduler alone: cost of an event with 20,000 requests and 10,000 nodes, with 200 and 100, and with ten offerings a label",
   *run({ rounds }): Generator<Figure> {
     const small = new Measured(SMALL);
     const large = new Measured(LARGE);
+    const offered = new Measured(LARGE, OFFERINGS);
     for (let turn = -WARM_UP; turn < rounds * TURNS_PER_ROUND; turn++) {
-      for (const one of turn % 2 === 0 ? [small, large] : [large, small]) one.turn(turn >= 0);
+      for (const one of turn % 2 === 0 ? [small, large, offered] : [offered, large, small])
+        one.turn(turn >= 0);
     }
     for (const kind of small.kinds()) {
-      const [few, many] = [small.microseconds(kind), large.microseconds(kind)];
+      const [few, many, ten] = [small, large, offered].map((one) => one.microseconds(kind)) as [
+        number,
+        number,
+        number,
+      ];
       yield {
         scenario: "planning",
         event: kind,
@@ -30,6 +39,8 @@ export const planning: Scenario = {
         microseconds: round(many),
         smallMicroseconds: round(few),
         ratio: round(many / few),
+        tenOfferingsMicroseconds: round(ten),
+        tenOfferingsRatio: round(ten / many),
       };
     }
   },
@@ -40,8 +51,8 @@ class Measured {
   readonly #installation: Installation;
   readonly #times = new Map<Kind, number[]>();
 
-  constructor(size: { readonly requests: number; readonly nodes: number }) {
-    this.#installation = new Installation(size.requests, size.nodes);
+  constructor(size: { readonly requests: number; readonly nodes: number }, offerings = 0) {
+    this.#installation = new Installation(size.requests, size.nodes, offerings);
     const { requests, nodes } = this.#installation.size;
     if (requests !== size.requests || nodes !== size.nodes)
       throw new Error(`the scheduler holds ${requests} requests and ${nodes} nodes`);
