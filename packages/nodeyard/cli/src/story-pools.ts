@@ -28,7 +28,7 @@ function poolText(line: PoolLine, shown: Wait, several: boolean, now: number, co
   const { code, meaning, facts, outlook, position, waiting, since = null, estimate, no_estimate: why } = line;
   const place = position === null ? "" : `, position ${position} of ${waiting}`;
   const where = several ? `${line.pool} of ${line.member}` : line.pool;
-  const { pool: _pool, ...rest } = facts;
+  const { pool: _pool, offerings, ...rest } = facts;
   // A reason that was just printed is not repeated.
   const again = shown?.code === code && (shown.facts.pool ?? line.pool) === line.pool;
   const at = tryText(line.next_try, now);
@@ -45,7 +45,26 @@ function poolText(line: PoolLine, shown: Wait, several: boolean, now: number, co
     ]
       .filter((text) => text !== "")
       .flatMap((text) => wrap(text, columns - 6).map((part) => `      ${part}`)),
+    ...offeringsText(offerings).map((text) => `      ${text}`),
   ];
+}
+
+/** What the labels may be bought as, as a table; the best first. */
+function offeringsText(offerings: unknown): readonly string[] {
+  if (!Array.isArray(offerings) || offerings.length === 0) return [];
+  const keys = Object.keys(offerings[0] as object);
+  const cell = (value: unknown) => (value === null || value === undefined ? "-" : String(value));
+  const rows = [
+    keys.map((key) => key.replaceAll("_", " ").toUpperCase()),
+    ...offerings.map((row: Readonly<Record<string, unknown>>) => keys.map((key) => cell(row[key]))),
+  ];
+  const widths = keys.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  return rows.map((row) =>
+    row
+      .map((text, column) => text.padEnd(widths[column]!))
+      .join("  ")
+      .trimEnd(),
+  );
 }
 
 /** "in 1 min (40 s to 2 min, from 12 launches and 40 uses seen lately)". */
