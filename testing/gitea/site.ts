@@ -33,8 +33,13 @@ export class GiteaSite {
     writeFileSync(join(yard.site.folder, "gitea-token"), gitea.token);
   }
 
-  /** Starts a connector; `fault`: of its runners; `look`: when it looks at the jobs. */
-  async connect(fault = "", idle = 300, look = "poll: 1"): Promise<Running> {
+  /** Starts a connector; `fault`: of its runners; `look`: when it looks at the jobs; `labels`: of its rule. */
+  async connect(
+    fault = "",
+    idle = 300,
+    look = "poll: 1",
+    labels: readonly string[] = ["nodeyard-small"],
+  ): Promise<Running> {
     const { folder, state } = this.yard.site;
     const runner = `${process.execPath} ${join(import.meta.dirname, "runner.mjs")}`;
     writeFileSync(
@@ -52,7 +57,7 @@ connectors:
     idle: ${idle}
     start: ${fault === "" ? "" : `NODEYARD_RUNNER_FAULT=${fault} `}${runner}
     runners:
-      - {runs-on: [nodeyard-small], label: small, time: 600}
+      - {runs-on: [${labels}], label: small, time: 600}
 `,
     );
     const running = this.yard.site.start("connect", "-c", this.#connect);

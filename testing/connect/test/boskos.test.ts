@@ -90,6 +90,33 @@ test("a second connector goes on with the same requests, and serves the same res
   await second.close(0);
 });
 
+test("what two connectors are asked for at the same time only one of them gives", async () => {
+  const second = await yard.connector(boskos, { "wait-seconds": 1 });
+  const { name } = await taken();
+  await release(name, "kept");
+  const callers = [caller, new BoskosCaller(second.url)];
+  for (let round = 0; round < 6; round++) {
+    const asked = Array.from({ length: 6 }, (_, n) =>
+      callers[n % 2]!.acquire({ type: "small", state: "kept", dest: "mine", owner: `owner-${n}` }),
+    );
+    const given = (await Promise.all(asked)).filter((one) => one !== undefined);
+    expect(given.map((one) => one.name)).toEqual([name]);
+    const { owner } = given[0]!;
+    // Each of its notes is kept, whichever connector was told.
+    const note = (one: BoskosCaller, key: string) =>
+      one.post("/update", { name, owner, state: "mine" }, JSON.stringify({ [key]: String(round) }));
+    // The other connector sees a moment later whose it is.
+    const told = callers.map((one, n) =>
+      expect.poll(async () => (await note(one, `note-${n}`)).status).toBe(200),
+    );
+    await Promise.all(told);
+    const noted = async () => JSON.parse((await leases())[0]!.data!).userdata;
+    await expect.poll(noted).toMatchObject({ "note-0": String(round), "note-1": String(round) });
+    expect((await release(name, "kept", owner)).status).toBe(200);
+  }
+  await second.close(0);
+});
+
 test("calls without a request id keep one place for each owner, and never share a node", async () => {
   const both = await Promise.all([taken(), taken()]);
   expect(both[0].name).not.toBe(both[1].name);

@@ -114,6 +114,33 @@ describe.skipIf(skipped)("jobs of a real Gitea on nodes of the pool", () => {
     await successor.kill("SIGTERM");
   });
 
+  test("a rule that was changed ends no job of the one before, and its runners without a job go", async () => {
+    writeFileSync(ran, "");
+    const gate = join(site.yard.site.folder, "gate-of-rules");
+    const first = await site.connect();
+    await site.push([`echo begun >>${ran}; until [ -e ${gate} ]; do sleep 0.1; done; echo done >>${ran}`]);
+    await until(async () => lines().includes("begun"));
+    await first.kill("SIGKILL");
+    const [busy] = await site.yard.leases();
+    const changed = ["nodeyard-small", "nodeyard-other"];
+    const second = await site.connect("never", 300, "poll: 1", changed);
+    await second.printed("goes on with a runner of a rule that is gone");
+    writeFileSync(gate, "");
+    expect((await site.ended()).at(-1)).toMatchObject({ conclusion: "success", status: "completed" });
+    expect(lines()).toEqual(["begun", "done"]);
+    await site.clean();
+    await site.push([`echo new >>${ran}`]);
+    await until(async () => (await site.yard.leases()).some(({ state }) => state === "granted"));
+    const [deaf] = await site.yard.leases();
+    await second.kill("SIGKILL");
+    const third = await site.connect();
+    await site.ended();
+    expect(lines()).toEqual(["begun", "done", "new"]);
+    await site.clean();
+    expect(deaf!.job!.id).not.toBe(busy!.job!.id);
+    await third.kill("SIGTERM");
+  });
+
   test("twenty jobs while the connector is killed again and again: each ran once, and nothing is left", async () => {
     writeFileSync(ran, "");
     const wanted = Array.from({ length: 20 }, (_, n) => `k-${n}`);

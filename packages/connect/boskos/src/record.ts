@@ -31,8 +31,11 @@ export interface Resource {
 /** The resource of a lease; undefined: no connector of Boskos made it. */
 export function resourceOf(lease: LeaseRow): Resource | undefined {
   if (lease.job?.system !== "boskos" || lease.data === null) return undefined;
-  const record = recordSchema.safeParse(JSON.parse(lease.data));
-  return record.success ? { lease, record: record.data } : undefined;
+  try {
+    return { lease, record: recordSchema.parse(JSON.parse(lease.data)) };
+  } catch {
+    return undefined;
+  }
 }
 
 /** Keys of userdata that say how to reach the node; what callers send under these names is dropped. */

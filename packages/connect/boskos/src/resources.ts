@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { CallRefused } from "@nodeyard/client";
 import type { ConnectorParts } from "@nodeyard/connect";
-import { defined, Gate, sleep } from "@nodeyard/runtime";
+import { defined, sleep } from "@nodeyard/runtime";
 import { noType, notFound, notInState, notOwner } from "./errors.ts";
 import { type Options, optionsOf, type TypeOptions } from "./options.ts";
 import { type LeaseRow, type Resource, type ResourceRecord, resourceOf, withoutOwn } from "./record.ts";
-import { FREE, Store } from "./store.ts";
+import { FREE, isOvertaken, Store } from "./store.ts";
 
 /** What an acquire asks for. */
 export interface Wish {
@@ -32,6 +32,7 @@ interface Outcome {
 const OVER: Outcome = { waits: false };
 /** A node that is ready is leased in less; each pause is twice the one before. */
 const FIRST_LOOK_MS = 50;
+const MOST_ATTEMPTS = 40;
 
 /**
  * Resources of Boskos, each the node of a lease. All that must outlive the process is in the leases: a request id leads to its lease by the
@@ -42,8 +43,6 @@ export class Resources {
   readonly #options: Options;
   readonly #store: Store;
   readonly #stop = new AbortController();
-  /** One at a time where a resource without an owner gets one. */
-  readonly #gate = new Gate(1);
   /** Leases that no call waits for at the moment, by type and owner. What is forgotten with the process, the next one ends. */
   readonly #unclaimed = new Map<string, Unclaimed[]>();
   /** Labels that were there when they were looked for. */
@@ -59,18 +58,19 @@ export class Resources {
   async acquire(wish: Wish, isGone: () => boolean): Promise<object> {
     const { type: name, owner, request } = wish;
     const type = await this.#typeOf(name);
-    if (wish.state !== FREE) return this.#store.shown(await this.#gate.run(() => this.#takeKept(wish)));
+    if (wish.state !== FREE) return this.#store.shown(await this.#again(() => this.#takeKept(wish)));
     let outcome: Outcome;
     if (request === "") {
       // Two calls at a time must not get one lease, so each has its own; the next call of the owner goes on with one that waits.
       const place = JSON.stringify([name, owner]);
       const key = this.#unclaimed.get(place)?.shift()?.key ?? this.#parts.random.uuid();
-      outcome = await this.#ask(key, type, wish, isGone);
+      outcome = await this.#again(() => this.#ask(key, type, wish, isGone));
       const at = this.#parts.clock.now();
       if (outcome.waits) this.#unclaimed.set(place, [...(this.#unclaimed.get(place) ?? []), { key, at }]);
     } else {
       const key = createHash("sha256").update(JSON.stringify(["boskos", name, owner, request]));
-      outcome = await this.#ask(key.digest("hex"), type, wish, isGone);
+      const digest = key.digest("hex");
+      outcome = await this.#again(() => this.#ask(digest, type, wish, isGone));
     }
     if (outcome.resource === undefined) throw notFound(name);
     return this.#store.shown(outcome.resource);
@@ -78,32 +78,34 @@ export class Resources {
 
   /** All resources of these names, which must be in `state` and without an owner. Rejects with BoskosRefusal. */
   acquireByState(state: string, dest: string, owner: string, names: readonly string[]) {
-    return this.#gate.run(async () => {
-      const kept = (await this.#store.all()).filter(
-        (one) => isKept(one, state) && names.includes(one.lease.id),
-      );
+    const taken: Resource[] = [];
+    const wanted = new Set(names);
+    return this.#again(async () => {
+      const kept = (await this.#store.all()).filter((one) => isKept(one, state) && wanted.has(one.lease.id));
       // All or none: the real server keeps what it found, of which the caller does not learn.
-      if (new Set(names).size > kept.length) throw notFound(state);
-      const taken: object[] = [];
-      for (const one of kept)
-        taken.push(await this.#store.shown(await this.#store.write(one, { owner, state: dest })));
-      return taken;
+      if (wanted.size > kept.length + taken.length) {
+        for (const one of taken) await this.#store.write(one, { owner: "", state });
+        throw notFound(state);
+      }
+      for (const one of kept) taken.push(await this.#store.write(one, { owner, state: dest }));
+      return Promise.all(taken.map((one) => this.#store.shown(one)));
     });
   }
 
   /** Rejects with BoskosRefusal. */
-  async release(name: string, dest: string, owner: string): Promise<void> {
-    await this.#store.end(await this.#held(name, owner), dest);
+  release(name: string, dest: string, owner: string): Promise<void> {
+    return this.#again(async () => this.#store.end(await this.#held(name, owner), dest));
   }
 
   /** Rejects with BoskosRefusal. */
-  async update(name: string, owner: string, state: string, userdata: Readonly<Record<string, string>>) {
-    const resource = await this.#held(name, owner);
-    if (state !== resource.record.state) throw notInState(resource.record.state, state);
-    // An empty value removes its key.
-    const all = Object.entries({ ...resource.record.userdata, ...withoutOwn(userdata) });
-    await this.#store.write(resource, {
-      userdata: Object.fromEntries(all.filter(([, value]) => value !== "")),
+  update(name: string, owner: string, state: string, userdata: Readonly<Record<string, string>>) {
+    return this.#again(async () => {
+      const resource = await this.#held(name, owner);
+      if (state !== resource.record.state) throw notInState(resource.record.state, state);
+      // An empty value removes its key.
+      const all = Object.entries({ ...resource.record.userdata, ...withoutOwn(userdata) });
+      const kept = Object.fromEntries(all.filter(([, value]) => value !== ""));
+      await this.#store.write(resource, { userdata: kept });
     });
   }
 
@@ -165,6 +167,18 @@ export class Resources {
     this.#stop.abort();
   }
 
+  /** Once more where somebody has written meanwhile: what is read then may call for something else. */
+  async #again<T>(work: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++)
+      try {
+        return await work();
+      } catch (error) {
+        if (!isOvertaken(error) || attempt === MOST_ATTEMPTS) throw error;
+        // What another connector has written is shown a moment later.
+        await sleep(this.#parts.clock, FIRST_LOOK_MS);
+      }
+  }
+
   /** Without a table of types each label is one, by its name. */
   async #typeOf(name: string, missing = noType): Promise<TypeOptions> {
     const { types } = this.#options;
@@ -203,7 +217,10 @@ export class Resources {
     if (lease.state === "granted") {
       if (isGone()) return { waits: true };
       await pool.call("extend_lease", { path, body: seconds });
-      return { resource: await this.#store.write({ lease, record }, { held: true }), waits: false };
+      const now = this.#store.newest(lease) ?? { lease, record };
+      const { userdata } = record;
+      const change = { owner, state, held: true, userdata };
+      return { resource: await this.#store.write(now, change), waits: false };
     }
     // No pool can serve it, or not now: the next call asks anew.
     if (lease.state === "failed") {

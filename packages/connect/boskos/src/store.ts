@@ -1,5 +1,5 @@
 import { CallRefused, type Client } from "@nodeyard/client";
-import type { Clock } from "@nodeyard/runtime";
+import { type Clock, defined } from "@nodeyard/runtime";
 import { notFound } from "./errors.ts";
 import { type LeaseRow, type Resource, type ResourceRecord, resourceOf, shown } from "./record.ts";
 
@@ -16,7 +16,7 @@ export class Store {
   readonly #pool: Client;
   readonly #clock: Clock;
   /** By lease: what was written last, until lists and reads show it, which is a moment later. */
-  readonly #written = new Map<string, ResourceRecord>();
+  readonly #written = new Map<string, Resource>();
 
   constructor(pool: Client, clock: Clock) {
     this.#pool = pool;
@@ -28,18 +28,18 @@ export class Store {
     const found: Resource[] = [];
     const query = { "job.system": "boskos", state: "waiting,granted" };
     for await (const lease of this.#pool.list("list_leases", query)) {
-      const resource = this.#newest(lease);
+      const resource = this.newest(lease);
       if (resource !== undefined) found.push(resource);
     }
     // Leases that ended by their time.
     const oldest = this.#clock.now() - SHOWN_MS;
-    for (const [id, { updated }] of this.#written) if (updated < oldest) this.#written.delete(id);
+    for (const [id, { record }] of this.#written) if (record.updated < oldest) this.#written.delete(id);
     return found;
   }
 
   async find(name: string): Promise<Resource | undefined> {
     const lease = LEASE_ID.test(name) ? await this.lease(name) : undefined;
-    return lease && this.#newest(lease);
+    return lease && this.newest(lease);
   }
 
   /** Undefined: it has ended. */
@@ -47,14 +47,19 @@ export class Store {
     return this.#pool.call("get_leases", { path: { id } }).catch(orMissing);
   }
 
-  /** Writes what has changed, which is a heartbeat of the lease, too. Rejects with BoskosRefusal where the lease has ended. */
+  /**
+   * Writes what has changed, which is a heartbeat of the lease, too. Rejects with BoskosRefusal where the lease has ended, and with an error of
+   * `isOvertaken` where somebody else has written meanwhile.
+   */
   async write({ lease, record }: Resource, change: Partial<ResourceRecord>): Promise<Resource> {
     const next = { ...record, ...change, updated: this.#clock.now() };
-    const given = { path: { id: lease.id }, body: { data: JSON.stringify(next) } };
+    const body = { data: JSON.stringify(next), ...defined({ data_was: lease.data ?? undefined }) };
+    const given = { path: { id: lease.id }, body };
     const kept = await this.#pool.call("heartbeat_lease", given).catch(orMissing);
     if (kept === undefined) throw notFound(lease.id);
-    this.#written.set(lease.id, next);
-    return { lease: kept, record: next };
+    const resource = { lease: kept, record: next };
+    this.#written.set(lease.id, resource);
+    return resource;
   }
 
   /** Gives the node back, or keeps it without an owner, as the state says. */
@@ -74,18 +79,27 @@ export class Store {
     return shown(resource, items[0]);
   }
 
-  #newest(lease: LeaseRow): Resource | undefined {
+  /** The resource of a lease that was read, with what was written since. */
+  newest(lease: LeaseRow): Resource | undefined {
     const seen = resourceOf(lease);
     const written = this.#written.get(lease.id);
     if (seen === undefined || written === undefined) return seen;
-    if (written.updated > seen.record.updated) return { lease, record: written };
+    const { record } = written;
+    if (record.updated > seen.record.updated)
+      return { lease: { ...lease, data: written.lease.data }, record };
     this.#written.delete(lease.id);
     return seen;
   }
 }
 
+/** Another connector, or another call, has written to the lease since it was read. */
+export function isOvertaken(error: unknown): boolean {
+  return error instanceof CallRefused && error.code === "lease.data_changed";
+}
+
 /** The lease has ended, or there is none. */
 function orMissing(error: unknown): undefined {
-  if (error instanceof CallRefused && [404, 409].includes(error.status)) return undefined;
+  const isMissing = error instanceof CallRefused && [404, 409].includes(error.status);
+  if (isMissing && !isOvertaken(error)) return undefined;
   throw error;
 }

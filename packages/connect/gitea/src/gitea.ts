@@ -6,6 +6,7 @@ import {
   type Facade,
   openFacade,
   RunnerPool,
+  RunnerPools,
   type RunnerSource,
   readSecret,
 } from "@nodeyard/connect";
@@ -18,17 +19,28 @@ export const gitea = connectorKind("gitea", options, async (given, parts): Promi
   const api = new GiteaApi(parts.clock, given.url, given.scope, readSecret(given["token-file"]));
   const pools = given.runners.map((rule) => {
     const lease = { labels: [rule.label], for_seconds: rule.time, priority: rule.priority };
-    const wish = { system: "gitea", key: rule["runs-on"].join(), lease, idleMs: given.idle * 1_000 };
+    const wish = {
+      system: "gitea",
+      key: rule["runs-on"].toSorted().join(),
+      lease,
+      idleMs: given.idle * 1_000,
+    };
     return { rule, pool: new RunnerPool(runnersOf(api, rule, given), wish, parts) };
   });
+  const all = new RunnerPools(
+    pools.map(({ pool }) => pool),
+    "gitea",
+    (name) => remove(api, name),
+    parts,
+  );
   const stop = new AbortController();
   const pause = new Pause(parts.clock, given.poll * 1_000);
   const hook = given.webhook && (await openHook(given.webhook, parts, () => pause.end()));
-  const looking = look(api, pools, pause, parts, stop.signal);
+  const looking = look(api, pools, all, pause, parts, stop.signal);
   return {
     async close(graceMs) {
       stop.abort(new Error("the connector is stopped"));
-      const ends = [looking, hook?.close(graceMs), ...pools.map(({ pool }) => pool.close(graceMs))];
+      const ends = [looking, hook?.close(graceMs), all.close(graceMs)];
       await settledWithin(parts.clock, graceMs, Promise.all(ends));
     },
   };
@@ -90,6 +102,7 @@ interface Served {
 async function look(
   api: GiteaApi,
   pools: readonly Served[],
+  all: RunnerPools,
   pause: Pause,
   { log, counters, name }: ConnectorParts,
   stopping: AbortSignal,
@@ -99,8 +112,8 @@ async function look(
   while (!stopping.aborted) {
     try {
       // Before any new runner: those of the process before serve the same jobs.
-      if (!isAdopted) await abortable(Promise.all(pools.map(({ pool }) => pool.adopt())), stopping);
-      if (!isAdopted) await sweep(api, pools, name, log);
+      if (!isAdopted) await abortable(all.adopt(), stopping);
+      if (!isAdopted) await sweep(api, all, name, log);
       isAdopted = true;
       // In this order: a job that starts meanwhile is in both, and counts once.
       const [queued, working] = [await api.jobs("queued"), await api.jobs("in_progress")];
@@ -122,14 +135,12 @@ async function look(
 /** Removes runners of this connector whose leases are gone: Gitea keeps those that never had a job. */
 async function sweep(
   api: GiteaApi,
-  pools: readonly Served[],
+  all: RunnerPools,
   name: string,
   log: ConnectorParts["log"],
 ): Promise<void> {
   const left = (await api.runners()).filter(
-    (one) =>
-      new RegExp(`^${name}-[0-9a-f]{12}$`).test(one.name) &&
-      !pools.some(({ pool }) => pool.runners.has(one.name)),
+    (one) => new RegExp(`^${name}-[0-9a-f]{12}$`).test(one.name) && !all.has(one.name),
   );
   for (const one of left)
     if ((await remove(api, one.name)) === "removed")

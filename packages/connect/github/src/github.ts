@@ -1,4 +1,11 @@
-import { type Connector, connectorKind, RunnerPool, readKey, readSecret } from "@nodeyard/connect";
+import {
+  type Connector,
+  connectorKind,
+  RunnerPool,
+  RunnerPools,
+  readKey,
+  readSecret,
+} from "@nodeyard/connect";
 import { settledWithin } from "@nodeyard/runtime";
 import { type Options, options } from "./options.ts";
 import { ScaleSet } from "./scale-set.ts";
@@ -11,13 +18,15 @@ export const github = connectorKind("github", options, async (given, parts): Pro
   const set = new ScaleSet(service, given, parts);
   const lease = { labels: [given.label], for_seconds: given.time, priority: given.priority };
   const wish = { system: "github", key: given["scale-set"], lease, idleMs: given.idle * 1_000 };
-  const pool = new RunnerPool(runnersOf(service, set, given), wish, parts);
+  const source = runnersOf(service, set, given);
+  const pool = new RunnerPool(source, wish, parts);
+  const all = new RunnerPools([pool], "github", source.remove, parts);
   const stop = new AbortController();
-  const following = set.follow(pool, stop.signal);
+  const following = set.follow(pool, all, stop.signal);
   return {
     async close(graceMs) {
       stop.abort(new Error("the connector is stopped"));
-      await settledWithin(parts.clock, graceMs, Promise.all([following, pool.close(graceMs)]));
+      await settledWithin(parts.clock, graceMs, Promise.all([following, all.close(graceMs)]));
     },
   };
 });

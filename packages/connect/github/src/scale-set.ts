@@ -1,4 +1,4 @@
-import type { ConnectorParts, RunnerPool } from "@nodeyard/connect";
+import type { ConnectorParts, RunnerPool, RunnerPools } from "@nodeyard/connect";
 import { abortable, backoff, messageOf, sleep } from "@nodeyard/runtime";
 import type { Options } from "./options.ts";
 import type { QueueMessage, ScaleSetService, Session } from "./service.ts";
@@ -29,7 +29,7 @@ export class ScaleSet {
   }
 
   /** Follows the queue until it is stopped, from a session to the next. Never rejects. */
-  async follow(pool: RunnerPool, stopping: AbortSignal): Promise<void> {
+  async follow(pool: RunnerPool, all: RunnerPools, stopping: AbortSignal): Promise<void> {
     const { clock, random, log, counters, name } = this.#parts;
     let isAdopted = false;
     let session: Session | undefined;
@@ -41,7 +41,7 @@ export class ScaleSet {
     for (let attempt = 0; !stopping.aborted; attempt++) {
       try {
         await close();
-        if (!isAdopted) await abortable(pool.adopt(), stopping);
+        if (!isAdopted) await abortable(all.adopt(), stopping);
         isAdopted = true;
         const id = await this.id();
         session = await this.#service.open(id, `${name}@nodeyard`);

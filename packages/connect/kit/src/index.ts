@@ -1,3 +1,4 @@
+export { RunnerPools } from "./adopt.ts";
 export {
   type ConnectConfig,
   connectFile,

@@ -47,7 +47,7 @@ export interface RunnerWish {
 }
 
 /** Why the pool itself ends a runner. */
-const SURPLUS = new Error("no job waits for it any more");
+export const SURPLUS = new Error("no job waits for it any more");
 const IDLE = new Error("it took no job in time");
 const CLOSED = new Error("the connector is stopped");
 
@@ -83,15 +83,14 @@ export class RunnerPool {
     return this.#runners;
   }
 
-  /** Goes on with the runners of an earlier process, by their leases. Call it before `want`, again when it rejects. */
-  async adopt(): Promise<void> {
-    const { pool } = this.#parts;
-    // Another client may write anything into its own leases.
-    const { name: me } = await pool.call("who_am_i");
-    for await (const row of pool.list("list_leases", { "job.system": this.#wish.system, owner: me })) {
-      const name = row.state === "waiting" || row.state === "granted" ? this.#nameIn(row.data) : undefined;
-      if (name !== undefined && !this.#runners.has(name) && !this.#isClosed) this.#add(name, row);
-    }
+  /** Whether runners of that key with nodes of these labels are as those that this pool would start. */
+  fits(key: string, labels: readonly string[]): boolean {
+    return key === this.#wish.key && labels.join() === this.#wish.lease.labels.join();
+  }
+
+  /** Goes on with a runner of the process before, by its lease. */
+  adopt(name: string, row: LeaseRow): void {
+    if (!this.#runners.has(name) && !this.#isClosed) this.#add(name, row);
   }
 
   /** Sets how many runners there should be: those that jobs wait for, and those that have one. */
@@ -339,18 +338,4 @@ export class RunnerPool {
       this.#reconcile();
     });
   }
-
-  /** The runner of a lease of this pool; undefined: it is another's. */
-  #nameIn(data: string | null): string | undefined {
-    try {
-      const { connector, key, runner } = JSON.parse(data ?? "null") as Record<string, unknown>;
-      const isMine = connector === this.#parts.name && key === this.#wish.key;
-      return isMine && typeof runner === "string" && NAME.test(runner) ? runner : undefined;
-    } catch {
-      return undefined;
-    }
-  }
 }
-
-/** Of runners: the connector's name and 48 random bits. */
-const NAME = /^[a-z][a-z0-9-]*-[0-9a-f]{12}$/;

@@ -88,6 +88,7 @@ export class ZuulConnector implements Connector {
     const work = this.#look(node)
       .catch((error: unknown) => {
         if (this.#isClosed) return;
+        this.#count("look", "failed");
         const facts = { zuul_node: node, why: messageOf(error) };
         this.#parts.log.warn(facts, "a node of Zuul waits for the next attempt");
         this.#later(node, AGAIN_MS);
@@ -129,6 +130,7 @@ export class ZuulConnector implements Connector {
       const { label } = stored!.node;
       const { labels, keepSeconds } = this.#options;
       const refusal = await this.#work.lease(node, labels[label] ?? label, keepSeconds, request?.value);
+      this.#count("lease", refusal === undefined ? "ok" : "refused");
       if (refusal === undefined) return;
       // The pool does not have the label, or this client may not ask for it.
       this.#once("error", `${label}: ${refusal}`, { label });
@@ -151,6 +153,7 @@ export class ZuulConnector implements Connector {
         const found = await this.#work.find(node);
         if (found === undefined || found.step.do === "wait" || found.step.do === "lease") break;
         const after = await this.#work.do(node, found, lock);
+        this.#count(found.step.do, "ok");
         isGone = after === "gone";
         if (after !== "more") break;
       }
@@ -178,6 +181,12 @@ export class ZuulConnector implements Connector {
       }
     }
     return this.#view.complete && this.#leases.complete;
+  }
+
+  /** Steps of nodes are the calls of this connector. */
+  #count(call: string, result: "ok" | "failed" | "refused"): void {
+    const { counters, name: connector } = this.#parts;
+    counters.add("connect.calls", 1, { connector, call, result });
   }
 
   #reportUnknown({ unknown, node: { uuid } }: StoredNode): void {

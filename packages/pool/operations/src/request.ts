@@ -178,19 +178,25 @@ function isSame(a: Lease, b: Lease): boolean {
 
 /**
  * Says that the client of a lease lives, or with `forMs` that it wants the nodes for so long from now, milliseconds. Returns the
- * lease as it is then. `job` and `data` replace what stands there. Rejects with LeaseError for a lease that has ended: its nodes are lost, also when no launcher has taken
- * them back yet.
+ * lease as it is then. `job` and `data` replace what stands there, with `dataWas` only if the data is this. Rejects with LeaseError when it is not, and for a
+ * lease that has ended: its nodes are lost, also when no launcher has taken them back yet.
  */
 export async function keepLease(
   handles: OperationHandles,
   id: string,
-  { forMs, ...noted }: Pick<AskOptions, "job" | "data"> & { readonly forMs?: number } = {},
+  {
+    forMs,
+    dataWas,
+    ...noted
+  }: Pick<AskOptions, "job" | "data"> & { readonly forMs?: number; readonly dataWas?: string } = {},
 ): Promise<Lease> {
   const now = treeNow(handles);
   const kept = await changeLease(handles, id, (lease) => {
     const isOver = lease.state === "released" || lease.state === "failed" || lease.expires <= now;
     if (isOver) throw endedLease(id);
     const { heartbeat } = lease;
+    if (dataWas !== undefined && lease.data !== dataWas)
+      throw new LeaseError("lease.data_changed", `the data of lease ${id} is another by now: read it again`);
     const until = forMs === undefined ? lease.until : now + forMs;
     if (heartbeat === null) return { ...lease, ...noted, expires: until ?? lease.expires };
     return {

@@ -163,13 +163,24 @@ const leaseRoutes: readonly Route[] = [
     summary: "Say that the client of a lease lives",
     roles: LEASERS,
     params: leaseId,
-    body: z.strictObject({ job, data }).optional(),
+    body: z
+      .strictObject({
+        job,
+        data,
+        data_was: z
+          .string()
+          .max(4_096)
+          .optional()
+          .describe("the data that its client knows; when it is another by now, nothing changes (409)"),
+      })
+      .optional(),
     status: 200,
     reply: leaseSchema,
     handle: async (call) => {
-      // Rejects with LeaseError, answered with 409, when the lease has ended: its nodes are lost.
+      // Rejects with LeaseError, answered with 409, when the lease has ended, and its nodes are lost, or its data is another.
       const { id } = ownLease(call);
-      return rowOf(leaseFields, await keepLease(call.known.handles, id, defined({ ...call.body })));
+      const { data_was: dataWas, ...noted } = call.body ?? {};
+      return rowOf(leaseFields, await keepLease(call.known.handles, id, defined({ ...noted, dataWas })));
     },
   }),
   route({

@@ -18,6 +18,7 @@ beforeAll(async () => {
   tokens.blue = await site.token({ name: "blue", role: "user", labels: ["small"], tenants: ["blue"] });
   tokens.red = await site.token({ name: "red", role: "user", labels: ["*"], tenants: ["red", "green"] });
   tokens.any = await site.token({ name: "any", role: "user" });
+  tokens.watch = await site.token({ name: "watch", role: "viewer", tenants: ["red"] });
   tokens.operator = await site.token({ name: "operator", role: "operator" });
 });
 afterAll(() => site[Symbol.asyncDispose]());
@@ -51,6 +52,37 @@ describe("leases by REST", () => {
     // It sees the node, but the lease is another's.
     expect((await call("any", "GET", `/v1/nodes/${node}/console`)).status).toBe(403);
     expect((await call("red", "GET", `/v1/nodes/${node}/console`)).status).toBe(404);
+    await call("blue", "POST", `/v1/leases/${json.id}/release`, {});
+  });
+
+  test("the job of another tenant is not explained, and nothing says that there is one", async () => {
+    const job = { system: "gitlab", id: "4711", name: "unit" };
+    const { json: lease } = await call("blue", "POST", "/v1/leases", { labels: ["small"], job });
+    await granted("blue", lease.id);
+    const path = "/v1/explain/job/4711";
+    expect((await call("blue", "GET", path)).json).toMatchObject({ kind: "lease", id: lease.id });
+    const unknown = await call("red", "GET", "/v1/explain/job/4712");
+    for (const as of ["red", "watch"]) {
+      const { status, json } = await call(as, "GET", path);
+      expect([status, json.detail]).toEqual([404, unknown.json.detail.replace("4712", "4711")]);
+    }
+    // Another CI may give a job of its own the same number: each tenant is told of its own.
+    const { json: own } = await call("red", "POST", "/v1/leases", { labels: ["small"], tenant: "red", job });
+    await granted("red", own.id);
+    for (const as of ["red", "watch"]) expect((await call(as, "GET", path)).json.id).toBe(own.id);
+    expect((await call("blue", "GET", path)).json.id).toBe(lease.id);
+    await call("red", "POST", `/v1/leases/${own.id}/release`, {});
+    await call("blue", "POST", `/v1/leases/${lease.id}/release`, {});
+  });
+
+  test("data is replaced only where it is what its client knows, if the client says so", async () => {
+    const { json } = await call("blue", "POST", "/v1/leases", { labels: ["small"], data: "a" });
+    const beat = (body: object) => call("blue", "POST", `/v1/leases/${json.id}/heartbeat`, body);
+    const all = await Promise.all(["b", "c", "d"].map((data) => beat({ data, data_was: "a" })));
+    expect(all.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+    const won = all.find(({ status }) => status === 200)!.json.data;
+    expect(all.find(({ status }) => status === 409)!.json.code).toBe("lease.data_changed");
+    expect((await beat({})).json.data).toBe(won);
     await call("blue", "POST", `/v1/leases/${json.id}/release`, {});
   });
 

@@ -1214,6 +1214,8 @@ export interface Operations {
       };
       /** the memory of the client, for its successor; everybody who sees the lease sees it */
       readonly data?: string;
+      /** the data that its client knows; when it is another by now, nothing changes (409) */
+      readonly data_was?: string;
     };
     reply: {
       readonly id: string;
