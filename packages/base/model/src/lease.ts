@@ -111,3 +111,20 @@ export function encodeLease(lease: Lease, stored?: Uint8Array): Uint8Array {
 export function decodeLease(id: string, data: Uint8Array): Lease {
   return { id, ...kind.decode(id, data) };
 }
+
+/**
+ * The client that a request or node is for: the owner of its lease, or else its requestor. `data`: the request's `requestorData`, or the
+ * node's `userData`, into which launchers copy it, because the lease's request is gone when its nodes are in use.
+ */
+export function clientOf(requestor: string | null, data: unknown): string | null {
+  if (leaseIdOf(requestor) === undefined || !isObject(data)) return requestor;
+  return typeof data.client === "string" ? data.client : requestor;
+}
+
+/** What launchers copy from the request of a lease to its nodes, as their `userData`; null for other requests, whose requestors write there. */
+export function leaseData(request: {
+  readonly requestor: string | null;
+  readonly requestorData: unknown;
+}): unknown {
+  return leaseIdOf(request.requestor) === undefined ? null : request.requestorData;
+}

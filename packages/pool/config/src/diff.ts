@@ -48,6 +48,7 @@ export function diffConfig(before: Config, after: Config): ConfigDiff {
       before.maxHoldAgeMs !== after.maxHoldAgeMs ||
       before.failedLaunchesPerHour !== after.failedLaunchesPerHour ||
       !isDeepStrictEqual(before.journal, after.journal) ||
+      !isDeepStrictEqual(before.shares, after.shares) ||
       !isDeepStrictEqual(before.tenantLimits, after.tenantLimits),
   };
   return {

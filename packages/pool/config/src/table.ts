@@ -66,6 +66,17 @@ const labelTable = {
   "max-ready-age": age("Ready nodes at least this old are replaced; 0: never.").as("maxReadyAgeMs"),
 };
 
+/** Somebody's part of what there is; one that is not listed weighs 1. */
+const share = (name: string) =>
+  Key.section({
+    name: Key.text(name, { needed: "loader", like: Is.NOT_EMPTY }),
+    weight: Key.integer("How many times as much it may have as one of weight 1.", {
+      default: 1,
+      like: Is.whole(1),
+      instead: "counts as 1",
+    }).map((weight) => Math.max(1, weight)),
+  });
+
 /** Limits of one tenant's nodes; any other key limits the resource of its name. */
 export const tenantLimits = {
   "max-servers": Key.integer("Nodes at once.", Key.NO_LIMIT).as("instances"),
@@ -151,6 +162,16 @@ const topTable = {
     Key.section(logLevelTable),
     "How much is logged, by area; a reload puts it into force at once. Unknown to the old launcher.",
   ).as("logLevels"),
+  shares: Key.optional(
+    "With this key, even an empty one, waiting requests of the same priority and relative priority are served in the order of what their tenants, and within a tenant its clients, have: nodes divided by weight. Without it the order is that of the old launcher, which does not know it.",
+    {
+      tenants: Key.entries(share("The tenant."), "Weights of tenants."),
+      clients: Key.entries(
+        share("The owner of a lease, or the requestor of a request without one."),
+        "Weights of clients, which count within their tenant.",
+      ),
+    },
+  ),
   "tenant-resource-limits": Key.entries(
     Key.openSection(
       {

@@ -15,6 +15,10 @@ export interface Config extends Pick<Top, "maxHoldAgeMs" | "failedLaunchesPerHou
   readonly providers: readonly ProviderConfig[];
   /** By tenant, amounts by resource; absent names are unlimited. */
   readonly tenantLimits: ReadonlyMap<string, Resources>;
+  /** Weights by name; one that is not named weighs 1. Undefined: requests of one priority are served by age. */
+  readonly shares:
+    | { readonly tenants: ReadonlyMap<string, number>; readonly clients: ReadonlyMap<string, number> }
+    | undefined;
   readonly builder: BuilderSettings;
   /** Log levels by area, which override those of the command line. */
   readonly logLevels: LogLevelSettings;

@@ -125,6 +125,20 @@ describe("the rest of the top level", () => {
     ]);
   });
 
+  it("shares: weights by name, 1 where none is given; an empty key turns them on", () => {
+    const { config } = load("shares: {tenants: [{name: gold, weight: 3}, {name: tin}], clients: [{name: ci@host, weight: 2}]}");
+    expect(config?.shares).toEqual({
+      tenants: new Map([
+        ["gold", 3],
+        ["tin", 1],
+      ]),
+      clients: new Map([["ci@host", 2]]),
+    });
+    expect(load("shares: {}").config?.shares).toEqual({ tenants: new Map(), clients: new Map() });
+    expect(load("").config?.shares).toBeUndefined();
+    expect(load("shares: {tenants: [{name: a, weight: 0}]}").warnings.join()).toContain("weight");
+  });
+
   it("tenants: known keys are resources, others keep their name, misspellings are reported", () => {
     const { config, warnings } = load(
       "tenant-resource-limits: [{tenant-name: t, max-servers: 2, max-ram: 512, L-1: 4, max-server: 1}]",

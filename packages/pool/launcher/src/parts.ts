@@ -138,9 +138,9 @@ export function assemble(
  */
 function policyOf(
   { maxStarting = 256 }: LauncherOptions,
-  { labels, tenantLimits, maxHoldAgeMs, failedLaunchesPerHour }: LauncherConfig,
+  { labels, tenantLimits, shares, maxHoldAgeMs, failedLaunchesPerHour }: LauncherConfig,
   locals: ReturnType<Serving["locals"]>,
 ): Policy {
   const failures = failureRule(failedLaunchesPerHour);
-  return { ...locals, labels, tenantLimits, maxHoldAgeMs, maxStarting, failures };
+  return { ...locals, labels, tenantLimits, shares, maxHoldAgeMs, maxStarting, failures };
 }

@@ -135,14 +135,14 @@ function requestPath({ priority = "100" }: AskOptions): string {
 }
 
 /** The request of a lease, as launchers know it again: by its requestor, also when the lease does not have its id yet. */
-function newRequestOf(handles: OperationHandles, { id, labels, tenant }: Lease): Uint8Array {
+function newRequestOf(handles: OperationHandles, { id, labels, tenant, owner }: Lease): Uint8Array {
   const now = treeNow(handles) / 1000;
   const record = newRequest(
     {
       state: "requested",
       nodeTypes: [...labels],
       requestor: leaseRequestor(id),
-      requestorData: { lease: id },
+      requestorData: { lease: id, client: owner },
       eventId: hexId(handles.random),
       createdTime: now,
       ...(tenant === null ? {} : { tenantName: tenant }),

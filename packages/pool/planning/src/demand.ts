@@ -22,6 +22,8 @@ const requestSchema = z.strictObject({
   at: instant,
   labels: z.array(z.string()).min(1),
   tenant: z.string().optional(),
+  /** Counts for its share. */
+  client: z.string().optional(),
   relative_priority: z.number().optional(),
   /** Ids of the nodes it got. */
   nodes: z.array(z.string()).optional(),

@@ -115,12 +115,18 @@ export class PlayedUser {
     for (const lock of locks) await tree.delete(lock);
   }
 
-  async #create({ request, labels, tenant, relative_priority }: DemandedRequest): Promise<string> {
+  async #create({
+    request,
+    labels,
+    tenant,
+    client = "plan",
+    relative_priority,
+  }: DemandedRequest): Promise<string> {
     const record = newRequest(
       {
         state: "requested",
         nodeTypes: labels,
-        requestor: "plan",
+        requestor: client,
         tenantName: tenant ?? null,
         relativePriority: relative_priority ?? 0,
       },

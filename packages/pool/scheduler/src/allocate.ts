@@ -8,6 +8,7 @@ import { triesOfferings, waitForOffering } from "./offerings.ts";
 import { type Plan, planFor, reuseAll, YIELD_MS } from "./plan.ts";
 import type { PoolState } from "./pool-state.ts";
 import { decline, isInert } from "./requests.ts";
+import { sharerOf } from "./shares.ts";
 import { planSlot } from "./slots.ts";
 import { clearVerdict, type State, setVerdict, type Turn } from "./state.ts";
 import type { PlannedNode } from "./types.ts";
@@ -57,7 +58,7 @@ function blockedId({ blocked }: PoolState): string | undefined {
 /** Plans the first request of the queue again and again, until none is left or it has to wait. */
 function serve(state: State, turn: Turn, pool: PoolState, budget: number): number {
   let left = budget;
-  for (let head = pool.queue.at(0); head !== undefined; head = pool.queue.at(0)) {
+  for (let head = pool.queue.first; head !== undefined; head = pool.queue.first) {
     if (left-- <= 0) {
       state.todo.pools.add(pool.policy.key);
       return 0;
@@ -97,7 +98,7 @@ function carryOut(
       const hosts = parkForHosts(state, pool, waiting);
       if (hosts !== undefined)
         return accept(state, turn, pool, waiting, reuseAll(waiting.record, hosts), null);
-      const { code, facts } = hostVerdict(pool, waiting);
+      const { code, facts } = hostVerdict(state, pool, waiting);
       setVerdict(state, turn, id, code, facts);
       break;
     }
@@ -175,9 +176,11 @@ function accept(
   const reserved: { label: string; node: string; type: string | undefined }[] = [];
   const claimed: string[] = [];
   const tenant = waiting.record.tenantName;
+  const sharer = sharerOf(waiting.record);
   for (const [index, node] of nodes.entries()) {
     if ("reuse" in node) {
       state.idle.remove(node.reuse);
+      state.shares.set(node.reuse, sharer);
       claimed.push(node.reuse);
       continue;
     }
@@ -187,6 +190,7 @@ function accept(
     if (tenant !== null) keys.push(`tenant ${tenant}`);
     if (zone !== null) keys.push(zoneKey(policy.key, zone));
     state.usage.set(holder, keys, { ...node.launch, instances: node.launch.instances ?? 1 });
+    state.shares.set(holder, sharer);
     reserved.push({ label: node.label, node: holder, type: node.type });
   }
   const planned = nodes.map((node): PlannedNode => {
@@ -219,6 +223,8 @@ function block(
   budget: number,
 ): number {
   pool.blocked = plan.blocked;
+  if (state.shares.on) state.requests.at(head.id).headSince ??= turn.steady;
+  if (plan.keepsRoom) pool.queue.pin(head);
   setVerdict(state, turn, head.id, plan.code, plan.facts, plan.nextTry);
   setPaused(turn, pool, true);
   if (plan.blocked.scopes.has("provider")) wantQuota(state, turn, pool.policy.provider);
@@ -232,9 +238,9 @@ function block(
  * that their plans depend on puts the whole pool into `todo`.
  */
 export function lookAtNewcomers(state: State, turn: Turn, pool: PoolState, budget: number): number {
-  const head = pool.queue.at(0);
+  const head = pool.queue.first;
   if (head === undefined || head.id !== pool.blocked?.id) return allocate(state, turn, pool, budget);
-  return lookBehind(state, turn, pool, head, [...pool.fresh], budget);
+  return lookBehind(state, turn, pool, head, state.shares.inOrder([...pool.fresh]), budget);
 }
 
 /** Serves each candidate that does not delay the head; returns the rest of the budget. */
@@ -247,9 +253,11 @@ function lookBehind(
   budget: number,
 ): number {
   const wanted = new Set(head.record.nodeTypes);
+  const looked = new Set<Waiting>();
   let left = budget;
   for (const waiting of candidates) {
-    if (!pool.queue.has(waiting) || waiting === head) continue;
+    if (!pool.queue.has(waiting) || waiting === head || looked.has(waiting)) continue;
+    looked.add(waiting);
     if (left-- <= 0 || state.requests.starting.size >= state.policy.maxStarting) {
       // The budget ended before all candidates were planned; the next turn continues with the others.
       if (left < 0 && pool.fresh.size > 0) state.todo.pools.add(pool.policy.key);
@@ -272,20 +280,20 @@ function lookBehind(
   return Math.max(0, left);
 }
 
-/** The requests to look at behind a blocked head: newcomers, the first ones in order, and the first ones that want an idle node. */
-function behind(state: State, pool: PoolState, wanted: ReadonlySet<string>): ReadonlySet<Waiting> {
+/**
+ * The requests to look at behind a blocked head: newcomers, the first ones in order, and the first ones that want an idle node. With
+ * shares newcomers come last, because only the order says whose turn it is.
+ */
+function* behind(state: State, pool: PoolState, wanted: ReadonlySet<string>): Generator<Waiting> {
   const { key, labels } = pool.policy;
-  const found = new Set(pool.fresh);
-  for (let index = 1; index <= LOOK_BEHIND; index++) {
-    const next = pool.queue.at(index);
-    if (next === undefined) break;
-    found.add(next);
-  }
-  for (const label of labels) {
-    if (wanted.has(label) || state.idle.of(key, label).size === 0) continue;
-    for (const waiting of pool.queue.line(label, LOOK_IN_LINE)) found.add(waiting);
-  }
-  return found;
+  const lines = [...labels].filter((label) => !wanted.has(label) && state.idle.of(key, label).size > 0);
+  const ofLabels = lines.flatMap((label) => pool.queue.line(label, LOOK_IN_LINE));
+  const fresh = state.shares.inOrder([...pool.fresh]);
+  const inTurn = pool.queue.inTurn(1 + LOOK_BEHIND);
+  if (!state.shares.on) yield* fresh;
+  yield* inTurn;
+  yield* ofLabels;
+  if (state.shares.on) yield* fresh;
 }
 
 /**

@@ -4,6 +4,7 @@ import { defined } from "@nodeyard/runtime";
 import { quotaKey, stoppedBy } from "./gates.ts";
 import { type Nodeset, total } from "./nodeset.ts";
 import type { Blocked, PoolState, Scope } from "./pool-state.ts";
+import { compareRank } from "./share-queue.ts";
 import type { State, Turn } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
 import { quotaOf, unreadableFacts, usedOfPool, usedOfProvider, usedOfTenant } from "./used.ts";
@@ -30,6 +31,8 @@ export type NoRoom =
       readonly nextTry?: number;
       readonly missing: number;
       readonly keeps: ReadonlySet<string>;
+      /** Some room is free already, and is kept for it until there is enough. */
+      readonly keepsRoom: boolean;
       readonly blocked: Blocked;
     };
 
@@ -118,7 +121,16 @@ function countRoom(
     const next = trying === undefined ? { nextTry: closed.until } : {};
     const tried = defined({ tried_by: trying });
     const facts = { provider: pool.provider, refusals: closed.failures, ...tried };
-    return { kind: "blocked", code, facts, ...next, missing: launching.length, keeps, blocked };
+    return {
+      kind: "blocked",
+      code,
+      facts,
+      ...next,
+      missing: launching.length,
+      keeps,
+      keepsRoom: false,
+      blocked,
+    };
   }
   const { check, over, behind } = first;
   const code = behind === undefined ? check.code : "capacity.reserved";
@@ -132,7 +144,9 @@ function countRoom(
     ...defined({ kept_for: behind }),
     ...unreadableFacts(state),
   };
-  return { kind: "blocked", code, facts, missing: missing(check, behind, launching.length), keeps, blocked };
+  const keepsRoom = behind === undefined && (check.used[over] ?? 0) < check.limit[over]!;
+  const lacks = missing(check, behind, launching.length);
+  return { kind: "blocked", code, facts, missing: lacks, keeps, keepsRoom, blocked };
 }
 
 /** All limits of a launch, in the order in which verdicts name them. */
@@ -186,7 +200,7 @@ function keptFor(state: State, pool: LocalPool, waiting: Waiting, { scope, limit
     const own = policy.key === pool.key;
     if (!own && (scope === "pool" || !blocked.scopes.has(scope))) return;
     // Only for those that come first: a head of lower priority does not hold up this request.
-    if (compareRequests(blocked.waiting, waiting) > 0) return;
+    if (!comesFirst(state, blocked.waiting, waiting)) return;
     seen.add(blocked.id);
     amount = add(amount, scope === "launching" ? { instances: blocked.launches } : blocked.need);
     head ??= blocked.id;
@@ -195,6 +209,20 @@ function keptFor(state: State, pool: LocalPool, waiting: Waiting, { scope, limit
   // Requests that were put back for a pause.
   for (const one of state.requests.putBack.values()) keep(one);
   return { amount, head };
+}
+
+/**
+ * Whether a head of another pool goes before a request. With shares, heads of one priority go in the order in which they became heads:
+ * an order by use would change while they wait, and what one has waited for would go to the other again and again.
+ */
+function comesFirst(state: State, head: Waiting, waiting: Waiting): boolean {
+  const byAge = compareRequests(head, waiting);
+  const byRank = state.shares.on ? compareRank(head, waiting) : byAge;
+  if (byRank !== 0) return byRank < 0;
+  const [own, other] = [waiting, head].map(({ id }) => state.requests.of(id)?.headSince);
+  // Put back for a pause, it is no head at present, and had its turn.
+  if (other === undefined) return true;
+  return own === undefined || other < own || (other === own && byAge < 0);
 }
 
 /**

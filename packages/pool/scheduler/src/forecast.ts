@@ -8,6 +8,7 @@ import type { PoolState } from "./pool-state.ts";
 import type { State } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";
 import { quotaOf, usedOfPool, usedOfProvider } from "./used.ts";
+import { isNext } from "./waiting.ts";
 import type { Waiting } from "./waits.ts";
 
 /** How long things took lately, milliseconds, in no order; empty: not known. */
@@ -29,6 +30,7 @@ export const unknownReasons = {
   held: "what it waits for is taken by nodes that are held",
   overdue: "it takes longer than nearly all launches that were seen lately",
   mixed: "it wants hosts of several labels, for each of which others wait",
+  shares: "it depends on what others get and return whose share is smaller or larger",
   far: "too many requests wait before it",
   unforeseen: "nobody knows when what it waits for ends",
 } as const;
@@ -43,6 +45,7 @@ export type Forecast = readonly number[] | UnknownReason;
 const FORESEEN: ReadonlySet<string> = new Set<VerdictCode>([
   "queue.next",
   "queue.behind",
+  "queue.share",
   "queue.starting",
   "capacity.pool",
   "capacity.provider",
@@ -89,6 +92,7 @@ export function forecast(scene: Scene, waiting: Waiting, code: string, made: rea
   if (code === "handling") return ofLaunches(scene, waiting, made);
   if (code === "pool.can") return playAll({ free: [], holders: [], queue: [{ need: [], pools: 1, begin }] });
   if (!FORESEEN.has(code)) return "unforeseen";
+  if (scene.state.shares.on && !isNext(scene.state.pools.get(policy.key)!, waiting)) return "shares";
   return policy.launches ? ofCapacity(scene, waiting, begin) : ofHosts(scene, waiting, begin);
 }
 
@@ -101,7 +105,8 @@ function ofCapacity(scene: Scene, waiting: Waiting, begin: Queued["begin"]): For
     pool.policy.provider === provider && pool.policy.key !== policy.key && pool.queue.size > 0;
   // Which of two queues gets the next part of a shared quota depends on both, and only one is played.
   if (Object.keys(quotaOf(state, policy)).length > 0 && pools.some(rival)) return "shared";
-  const before = earlier(pools.find((pool) => pool.policy === policy)!.queue, waiting);
+  const { queue } = pools.find((pool) => pool.policy === policy)!;
+  const before = state.shares.on ? [] : earlier(queue, waiting);
   const most = state.policy.providers.get(provider)?.maxConcurrency ?? Number.POSITIVE_INFINITY;
   const nodes = [...state.nodes.values()].filter(({ record }) => record.provider === provider);
   const limit = {

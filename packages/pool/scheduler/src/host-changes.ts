@@ -2,12 +2,12 @@ import { type NodeEntry, poolKey } from "@nodeyard/view";
 import { HOST_BACK_MS } from "./hosts.ts";
 import type { PoolState } from "./pool-state.ts";
 import type { State, Turn } from "./state.ts";
-import { enqueue, onHostKept } from "./waiting.ts";
+import { enqueue, onHostKept, rightfulKeeper } from "./waiting.ts";
 
 /** A host is idle: it is kept for the first who can use it. */
 export function offerHost(state: State, pool: PoolState, id: string): void {
   const first = pool.inventory.add(id, state.nodes.get(id)?.record.type ?? []);
-  if (first !== undefined) onHostKept(state, pool, first);
+  if (first !== undefined) onHostKept(state, pool, rightfulKeeper(state, pool, first));
 }
 
 /** Notes that a host exists, whatever its state. */

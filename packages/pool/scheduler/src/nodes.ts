@@ -9,7 +9,7 @@ import { oneInstance } from "./nodeset.ts";
 import { isElsewhere } from "./place.ts";
 import type { State, Turn } from "./state.ts";
 import { zoneKey } from "./used.ts";
-import { dirtyProvider, wakeForLabels, wakeHeldUp, wakeTenant } from "./waiting.ts";
+import { dirtyProvider, unreserve, wakeForLabels, wakeHeldUp, wakeTenant } from "./waiting.ts";
 
 /** States of nodes that are being deleted or will be: their capacity becomes free without any action of the scheduler. */
 const LEAVING: ReadonlySet<string> = new Set<NodeState>(["used", "deleting", "deleted", "failed", "aborted"]);
@@ -29,6 +29,9 @@ export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | 
   indexAllocation(state, before, after);
   indexStock(state, before, after);
   account(state, id, before, after);
+  // A node that is promised counts already, before its record says so.
+  if (after?.record.allocatedTo !== null || !state.requests.claims.has(id))
+    state.shares.setNode(id, after?.record);
   if (before !== undefined && (after === undefined || !samePool(before, after)))
     hostLeft(state, turn, before);
   reconsider(state, turn, id);
@@ -266,5 +269,5 @@ function dropReservation(state: State, { record }: NodeEntry): void {
   const index = handling?.reserved.findIndex((launch) => record.type.includes(launch.label)) ?? -1;
   if (handling === undefined || index < 0) return;
   const [launch] = handling.reserved.splice(index, 1);
-  state.usage.delete(launch!.node);
+  unreserve(state, launch!.node);
 }

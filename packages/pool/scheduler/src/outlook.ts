@@ -1,6 +1,6 @@
 import { newRequest } from "@nodeyard/model";
 import type { RequestEntry } from "@nodeyard/view";
-import { hostVerdict } from "./explain.ts";
+import { behindVerdict, hostVerdict } from "./explain.ts";
 import { type Durations, type Forecast, forecast } from "./forecast.ts";
 import { offeringRows } from "./offering-rows.ts";
 import { type Plan, planFor, YIELD_MS } from "./plan.ts";
@@ -143,7 +143,7 @@ function fromPlan(state: State, at: At, pool: PoolState, waiting: Waiting, plan:
       return waits(plan.code, plan.facts, since === undefined ? undefined : since + YIELD_MS);
     }
     case "want": {
-      const { code, facts } = hostVerdict(pool, waiting);
+      const { code, facts } = hostVerdict(state, pool, waiting);
       return waits(code, facts);
     }
     case "image":
@@ -160,9 +160,9 @@ function fromPlan(state: State, at: At, pool: PoolState, waiting: Waiting, plan:
       if (state.requests.starting.size >= state.policy.maxStarting)
         return waits("queue.starting", { starting: state.requests.starting.size });
       // There is room, but others are first.
-      const head = pool.queue.at(0);
+      const head = pool.queue.first;
       if (head !== undefined && head.id !== waiting.id && pool.queue.has(waiting))
-        return waits("queue.behind", { head: head.id });
+        return { outlook: "waits", ...behindVerdict(state, pool, waiting, head.id) };
       const launches = plan.nodes.filter((node) => "launch" in node).length;
       return { outlook: "can", code: "pool.can", facts: { launches, zone: plan.zone } };
     }

@@ -8,11 +8,12 @@ import { Inventory } from "./inventory.ts";
 import { onFailureRule } from "./launches.ts";
 import { PoolQueue } from "./pool-queue.ts";
 import type { PoolState } from "./pool-state.ts";
+import { sharerOf } from "./shares.ts";
 import { onSlotPolicy } from "./slots.ts";
 import type { State, Turn } from "./state.ts";
 import type { LocalPool, LocalProvider, Policy } from "./types.ts";
 import { recountUnreadable } from "./unreadable.ts";
-import { dirtyProvider, recheckAll } from "./waiting.ts";
+import { dirtyProvider, recheckAll, stopWaiting } from "./waiting.ts";
 import type { Waiting } from "./waits.ts";
 
 /** Takes a new configuration, or new facts of a provider. A change of quotas alone wakes only the requests that wait for these quotas. */
@@ -69,6 +70,7 @@ function givesMore(before: Resources, after: Resources): boolean {
 /** Requests, nodes and labels that depend on what changed are looked at again, within the budget of the turns to come. */
 function onConfiguration(state: State, before: Policy): void {
   const { policy } = state;
+  if (!isDeepStrictEqual(before.shares, policy.shares)) onShares(state);
   const keys = new Set(policy.pools.map((pool) => pool.key));
   for (const [key, pool] of state.pools) {
     if (keys.has(key)) continue;
@@ -96,6 +98,23 @@ function onConfiguration(state: State, before: Policy): void {
   recountUnreadable(state);
   onSlotPolicy(state);
   for (const pool of state.pools.values()) if (!pool.policy.launches) offerIdle(state, pool);
+}
+
+/** Queues of another order: everything that waits leaves them and is classified anew, and what everybody has is counted anew. */
+function onShares(state: State): void {
+  const { shares, requests } = state;
+  for (const { id } of [...requests.waiting()]) {
+    stopWaiting(state, id);
+    state.todo.requests.add(id);
+  }
+  shares.configure(state.policy.shares);
+  for (const [id, { record }] of state.nodes) shares.setNode(id, record);
+  for (const id of requests.handled) {
+    const { entry, handling } = requests.of(id)!;
+    if (entry === undefined || handling === undefined) continue;
+    const planned = handling.reserved.map(({ node }) => node);
+    for (const holder of [...planned, ...handling.claimed]) shares.set(holder, sharerOf(entry.record));
+  }
 }
 
 /** All that decides what becomes of a node. The present offers of pools are not among it. */
@@ -136,12 +155,13 @@ function setPool(state: State, policy: LocalPool): void {
   if (known === undefined) {
     state.pools.set(policy.key, {
       policy,
-      queue: new PoolQueue<Waiting>(compareRequests),
+      queue: new PoolQueue(state.shares),
       fresh: new Set(),
       woken: new Map(),
       blocked: undefined,
       paused: false,
       inventory: new Inventory<Waiting>(compareRequests),
+      turns: new Map(),
       hosts: new Hosts<Waiting>(),
     });
     return;

@@ -2,6 +2,7 @@ import type { Resources } from "@nodeyard/driver";
 import type { Hosts } from "./hosts.ts";
 import type { Inventory } from "./inventory.ts";
 import type { PoolQueue } from "./pool-queue.ts";
+import type { ShareQueue } from "./share-queue.ts";
 import type { LocalPool } from "./types.ts";
 import type { Waiting } from "./waits.ts";
 
@@ -23,7 +24,7 @@ export interface Blocked {
 export interface PoolState {
   policy: LocalPool;
   /** Requests this pool could serve and would look at now, in order. */
-  readonly queue: PoolQueue<Waiting>;
+  readonly queue: PoolQueue;
   /** Requests that joined the queue behind a blocked head and have not been looked at yet. */
   readonly fresh: Set<Waiting>;
   /** Requests that came back into the queue because a node of these labels became idle. If they do not use it, the next in line may. */
@@ -33,6 +34,11 @@ export interface PoolState {
   paused: boolean;
   /** Idle hosts of a pool without launches, and the requests that wait for them. */
   readonly inventory: Inventory<Waiting>;
+  /**
+   * With shares: of requests that want the same hosts one is in `inventory`, or about to be; the others wait here until they are next. By
+   * `hostTurn`.
+   */
+  readonly turns: Map<string, { next: Waiting; readonly others: ShareQueue }>;
   /** All hosts of a pool without launches. */
   readonly hosts: Hosts<Waiting>;
 }

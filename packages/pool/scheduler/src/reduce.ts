@@ -22,7 +22,7 @@ import { type State, setVerdict, type Turn } from "./state.ts";
 import type { TimerKind } from "./timers.ts";
 import type { Output, SchedulerEvent } from "./types.ts";
 import { onUnreadable } from "./unreadable.ts";
-import { leavePlace, wakeStarts } from "./waiting.ts";
+import { leavePlace, unreserve, wakeStarts } from "./waiting.ts";
 
 /** The most pieces of deferred work in one turn, so that a turn stays short however much work waits. */
 const BUDGET = 256;
@@ -180,10 +180,11 @@ function onSessionLost(state: State): void {
   const handled = [...state.requests.handled];
   for (const id of handled) {
     // Reservations of launches that have no record.
-    for (const launch of state.requests.of(id)!.handling!.reserved) state.usage.delete(launch.node);
+    for (const launch of state.requests.of(id)!.handling!.reserved) unreserve(state, launch.node);
     state.todo.requests.add(id);
   }
   for (const node of [...state.requests.claims, ...state.busyNodes]) state.todo.nodes.add(node);
+  for (const node of state.requests.claims) state.shares.setNode(node, state.nodes.get(node)?.record);
   const busy = [...state.busyNodes];
   for (const closed of state.gates.closed.values()) closed.trying = undefined;
   for (const request of state.slots.requests()) forgetSlots(state, request);
@@ -214,8 +215,11 @@ function onHandled(state: State, turn: Turn, event: Extract<SchedulerEvent, { ty
   triedBy(state, turn, request);
   state.requests.end(request);
   forgetSlots(state, request);
-  for (const launch of handling.reserved) wakeFreed(state, state.usage.delete(launch.node) ?? []);
-  for (const node of handling.claimed) state.todo.nodes.add(node);
+  for (const launch of handling.reserved) wakeFreed(state, unreserve(state, launch.node));
+  for (const node of handling.claimed) {
+    state.shares.setNode(node, state.nodes.get(node)?.record);
+    state.todo.nodes.add(node);
+  }
   for (const node of state.allocated.get(request) ?? []) state.todo.nodes.add(node);
   const entry = state.requests.entry(request);
   if (entry?.record.state !== "requested" && entry?.record.state !== "pending")

@@ -25,6 +25,8 @@ class RequestState {
   handling: Handling | undefined;
   /** When it first yielded to another pool, steady milliseconds. */
   yieldedAt: number | undefined;
+  /** When it first was the blocked head of a queue, steady milliseconds; only noted with shares. */
+  headSince: number | undefined;
   /** Why it waits, where its place does not say it. */
   verdict: Verdict | undefined;
 }

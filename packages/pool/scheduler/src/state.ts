@@ -8,6 +8,7 @@ import { Idle } from "./idle.ts";
 import type { PoolState } from "./pool-state.ts";
 import { Registry } from "./registry.ts";
 import { RequestStates } from "./request-states.ts";
+import { Shares } from "./shares.ts";
 import { Slots } from "./slot-index.ts";
 import { SortedQueues } from "./sorted-queues.ts";
 import { Timers } from "./timers.ts";
@@ -83,6 +84,7 @@ export interface State {
   };
   readonly idle: Idle;
   readonly usage: Usage;
+  readonly shares: Shares;
   /** Nodes by the request they are allocated to. */
   readonly allocated: Map<string, Set<string>>;
   /** Nodes that a controller is deleting or deallocating. */
@@ -145,6 +147,7 @@ export function createState(): State {
     unreadable: { nodes: new Map(), requests: new Set() },
     idle: new Idle(),
     usage: new Usage(),
+    shares: new Shares(),
     allocated: new Map(),
     busyNodes: new Set(),
     leaving: new Leaving(),

@@ -3,6 +3,7 @@ import type { NodeFields, Offering, SlotPlace } from "@nodeyard/model";
 import type { BackingFacts, ComponentEntry, ImageFacts, NodeEntry, RequestEntry } from "@nodeyard/view";
 import type { FailureRule } from "./failure-rule.ts";
 import type { Failures } from "./gate-table.ts";
+import type { ShareWeights } from "./shares.ts";
 import type { PlannedSlot } from "./slot-index.ts";
 
 /** One of several ways to buy machines of a label. */
@@ -112,6 +113,8 @@ export interface Policy {
   readonly tenantLimits: ReadonlyMap<string, Resources>;
   /** Milliseconds; Infinity: a held node is kept for ever unless its own record says otherwise. */
   readonly maxHoldAgeMs: number;
+  /** Absent: requests of one priority are served by age. */
+  readonly shares?: ShareWeights | undefined;
   /** Requests between acceptance and the start of their last launch, at most. */
   readonly maxStarting: number;
   /** What failed launches lead to. */
@@ -281,6 +284,8 @@ export interface Verdict {
 /** Why a request waits, by code, in the words that `explain` prints. */
 export const verdictCodes = {
   "queue.behind": "Requests ahead of it, by priority and then by age, wait in this pool",
+  "queue.share":
+    "Others of the same priority wait who have less of their share (nodes by weight) than the tenant or client that asked",
   "queue.starting": "The launcher already starts as many requests at once as it may",
   "capacity.pool": "The pool's limit is used up",
   "capacity.provider": "The provider's quota, as last read, is used up",

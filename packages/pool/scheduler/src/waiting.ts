@@ -1,5 +1,6 @@
 import { add, exceeded, type Resources } from "@nodeyard/driver";
 import type { PoolState } from "./pool-state.ts";
+import { rankKey, ShareQueue } from "./share-queue.ts";
 import type { State } from "./state.ts";
 import { usedOfTenant } from "./used.ts";
 import { labelLine, type Topic, type Waiting } from "./waits.ts";
@@ -14,7 +15,7 @@ export function enqueue(state: State, pool: PoolState, waiting: Waiting): void {
   else {
     pool.fresh.add(waiting);
     // Behind a blocked head, a new request changes nothing for those that were planned before, so only the new ones are planned.
-    if (pool.queue.at(0) === waiting) state.todo.pools.add(key);
+    if (pool.queue.first === waiting) state.todo.pools.add(key);
     else state.todo.newcomers.add(key);
   }
 }
@@ -54,20 +55,78 @@ export function forgetYield(state: State, id: string): void {
   state.timers.delete("yield", id);
 }
 
+/** A planned launch counts no longer. Returns the keys of the sums in which it did. */
+export function unreserve(state: State, launch: string): readonly string[] {
+  state.shares.set(launch, undefined);
+  return state.usage.delete(launch) ?? [];
+}
+
 /** Removes a request from all queues and lines. Returns it as it stood there; undefined when it did not wait. */
 export function stopWaiting(state: State, id: string): Waiting | undefined {
   const known = state.requests.of(id);
   const waiting = known?.waiting;
   if (known === undefined || waiting === undefined) return undefined;
   known.waiting = undefined;
+  known.headSince = undefined;
   state.waits.leaveAll(waiting);
   for (const pool of state.pools.values()) {
     // The next request becomes the head.
-    if (pool.queue.at(0) === waiting) state.todo.pools.add(pool.policy.key);
+    if (pool.queue.first === waiting) state.todo.pools.add(pool.policy.key);
     leaveQueue(state, pool, waiting);
     if (pool.blocked?.id === id) unblock(state, pool);
   }
   return waiting;
+}
+
+/** With shares: requests of one priority that want the same hosts, however many of them. */
+export function hostTurn(waiting: Waiting): string {
+  return JSON.stringify([rankKey(waiting), ...[...new Set(waiting.record.nodeTypes)].sort()]);
+}
+
+/** Whether a request is first in a pool, or the first of those that want the same hosts. */
+export function isNext(pool: PoolState, waiting: Waiting): boolean {
+  return (pool.turns.get(hostTurn(waiting))?.next ?? pool.queue.first)?.id === waiting.id;
+}
+
+/** Whether it is a request's turn to have hosts kept for it. Otherwise it waits until it is. */
+function isHostTurn(state: State, pool: PoolState, waiting: Waiting): boolean {
+  if (!state.shares.on) return true;
+  const key = hostTurn(waiting);
+  const turn = pool.turns.get(key) ?? { next: waiting, others: new ShareQueue(state.shares) };
+  pool.turns.set(key, turn);
+  if (turn.next.id === waiting.id) return true;
+  turn.others.add(waiting);
+  return false;
+}
+
+/** It waits for no hosts of this pool any more: the next one has them kept. */
+function leaveHostTurn(state: State, pool: PoolState, waiting: Waiting): void {
+  if (pool.turns.size === 0) return;
+  const key = hostTurn(waiting);
+  const turn = pool.turns.get(key);
+  turn?.others.delete(waiting);
+  if (turn?.next.id !== waiting.id) return;
+  const next = turn.others.first;
+  if (next === undefined) return void pool.turns.delete(key);
+  turn.next = next;
+  turn.others.delete(next);
+  enqueue(state, pool, next);
+}
+
+/** A host became idle and was kept for a request. If that had none before, whose turn it is by now gets the host. */
+export function rightfulKeeper(state: State, pool: PoolState, keeper: Waiting): Waiting {
+  const turn = pool.turns.get(hostTurn(keeper));
+  if (turn?.next.id !== keeper.id || pool.inventory.keptFor(keeper.id).length > 1) return keeper;
+  const { others } = turn;
+  others.add(keeper);
+  const next = others.first!;
+  others.delete(next);
+  if (next.id === keeper.id) return keeper;
+  turn.next = next;
+  pool.queue.delete(keeper);
+  pool.inventory.join(next);
+  passHostsOn(state, pool, keeper);
+  return next;
 }
 
 /** Removes a request from the queue and the inventory of one pool. Its hosts and woken labels pass to the next request. */
@@ -76,6 +135,7 @@ export function leaveQueue(state: State, pool: PoolState, waiting: Waiting): voi
   pool.fresh.delete(waiting);
   pool.hosts.forget(waiting);
   passHostsOn(state, pool, waiting);
+  leaveHostTurn(state, pool, waiting);
   wakeNext(state, pool, waiting);
 }
 
@@ -113,6 +173,11 @@ export function parkForHosts(state: State, pool: PoolState, waiting: Waiting): r
   if (!pool.hosts.enoughFor(waiting)) {
     pool.queue.delete(waiting);
     passHostsOn(state, pool, waiting);
+    leaveHostTurn(state, pool, waiting);
+    return undefined;
+  }
+  if (!isHostTurn(state, pool, waiting)) {
+    pool.queue.delete(waiting);
     return undefined;
   }
   pool.inventory.join(waiting);

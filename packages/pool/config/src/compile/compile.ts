@@ -44,6 +44,7 @@ export function compile(main: Source, secure: Source | undefined, drivers: Drive
     // Absent areas have the level of the command line.
     logLevels: Object.fromEntries(Object.entries(logLevels).filter(([, level]) => level !== undefined)),
     tenantLimits: tenantLimitsOf(values),
+    shares: sharesOf(values),
     webapp,
   };
 }
@@ -70,6 +71,20 @@ function labelsOf({ labels: listed }: Top): ReadonlyMap<string, LabelSettings> {
     labels.set(label.name, label);
   }
   return labels;
+}
+
+/** Undefined: the file has no shares. */
+function sharesOf({ shares }: Top): Config["shares"] {
+  if (shares === null) return undefined;
+  const [tenants, clients] = [shares.tenants, shares.clients].map((listed) => {
+    const weights = new Map<string, number>();
+    for (const { at, name, weight } of listed) {
+      if (weights.has(name)) at.warn("name", `repeats ${name}; the last one counts`);
+      weights.set(name, weight);
+    }
+    return weights;
+  });
+  return { tenants: tenants!, clients: clients! };
 }
 
 /** By tenant (docs/contract/config.md, "Tenant limits"); keys of no name of ours are resources of their own name. */

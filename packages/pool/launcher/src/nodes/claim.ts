@@ -1,4 +1,5 @@
 import { DriverError } from "@nodeyard/driver";
+import { leaseData } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
@@ -37,7 +38,10 @@ export async function claimNode(
     if (!(await isAlive(context, pool, node, signal))) return undefined;
     const { record } = request;
     // Only now may the machine change for its user, since a driver that prepares a machine asks whose node it is.
-    await node.write({ allocatedTo: request.id, tenantName: record.tenantName, requestor: record.requestor });
+    await node.write({
+      ...{ allocatedTo: request.id, tenantName: record.tenantName, requestor: record.requestor },
+      userData: leaseData(record),
+    });
     if (!(await isReady(context, pool, node, request.id, signal))) return undefined;
     const facts = { request: request.id };
     context.journal.write({ event: "node.claimed", node: id, facts, record: node.record });

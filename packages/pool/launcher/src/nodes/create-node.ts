@@ -1,6 +1,6 @@
 import { withRoot } from "@nodeyard/coordination";
 import type { LabelConfig, PoolConfig, Resources } from "@nodeyard/driver";
-import { changeNode, encodeNode, type NodeRecord, newNode, paths } from "@nodeyard/model";
+import { changeNode, encodeNode, leaseData, type NodeRecord, newNode, paths } from "@nodeyard/model";
 import { defined, hexId, sleep } from "@nodeyard/runtime";
 import { FenceLost, isRefused, type Op, type OpResult, TreeError, treeSeconds } from "@nodeyard/tree";
 import type { ServingPool } from "../handles.ts";
@@ -41,6 +41,7 @@ export async function createNode(
       allocatedTo: request.id,
       tenantName: request.record.tenantName,
       requestor: request.record.requestor,
+      userData: leaseData(request.record),
       attributes: poolOf(pool)?.nodeAttributes ?? null,
       az: planned.zone,
       // Counted in ledgers from here on (limits/holdings.ts).

@@ -1,4 +1,4 @@
-import { MIN_READY, metastaticProviderOf, type RequestRecord } from "@nodeyard/model";
+import { clientOf, MIN_READY, metastaticProviderOf, type RequestRecord } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import type { Action } from "@nodeyard/scheduler";
 import type { LiveTask } from "@nodeyard/telemetry";
@@ -181,11 +181,21 @@ async function conclude(
 }
 
 /** The facts of a request that `nodeyard plan` replays as demand. Requests of launchers are left out: a planned launcher makes its own. */
-function askedBy({ nodeTypes, createdTime, tenantName, relativePriority, requestor }: RequestRecord): object {
+function askedBy(record: RequestRecord): object {
+  const { nodeTypes, createdTime, tenantName, relativePriority, requestor, requestorData } = record;
   if (requestor === MIN_READY || metastaticProviderOf(requestor) !== undefined) return {};
   const tenant = tenantName === null ? {} : { tenant: tenantName };
+  const client = clientOf(requestor, requestorData);
   const relative = relativePriority === 0 ? {} : { relative_priority: relativePriority };
-  return { asked: { labels: nodeTypes, created: createdTime, ...tenant, ...relative } };
+  return {
+    asked: {
+      labels: nodeTypes,
+      created: createdTime,
+      ...tenant,
+      ...(client !== null && { client }),
+      ...relative,
+    },
+  };
 }
 
 /** Provider and pool, as labels of metrics and facts of events. */

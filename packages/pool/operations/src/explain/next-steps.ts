@@ -3,6 +3,8 @@ import type { VerdictCode } from "@nodeyard/scheduler";
 /** What happens next to a request that waits, for every reason there is: the type demands a text for each code of the scheduler. */
 export const nextSteps: Readonly<Record<VerdictCode, string>> = {
   "queue.behind": "Its turn comes when the requests before it have their nodes or are gone.",
+  "queue.share":
+    "Its turn comes when its tenant or client has fewer nodes by weight than those before it, or those have what they want.",
   "queue.starting":
     "It continues as soon as one of the requests being started has all its launches under way.",
   "capacity.pool": "It is retried as soon as a node of the pool is deleted or free.",
