@@ -126,7 +126,9 @@ describe("the rest of the top level", () => {
   });
 
   it("shares: weights by name, 1 where none is given; an empty key turns them on", () => {
-    const { config } = load("shares: {tenants: [{name: gold, weight: 3}, {name: tin}], clients: [{name: ci@host, weight: 2}]}");
+    const { config } = load(
+      "shares: {tenants: [{name: gold, weight: 3}, {name: tin}], clients: [{name: ci@host, weight: 2}]}",
+    );
     expect(config?.shares).toEqual({
       tenants: new Map([
         ["gold", 3],
