@@ -41,11 +41,10 @@ export interface RequestParts {
   readonly headers?: Unsent["headers"] | undefined;
 }
 
-/** A request of an API that answers in JSON and takes a bearer token. */
-export function bearerRequest(
+/** A request of an API that answers in JSON. */
+export function jsonRequest(
   method: Unsent["method"],
   url: string,
-  token: string,
   { query = {}, body, headers }: RequestParts = {},
 ): Unsent {
   const words = new URLSearchParams(query as Readonly<Record<string, string>>);
@@ -53,9 +52,22 @@ export function bearerRequest(
   const type = isJson && { "content-type": "application/json" };
   return {
     ...{ method, url: words.size === 0 ? url : `${url}?${words}` },
-    headers: { authorization: `Bearer ${token}`, accept: "application/json", ...type, ...headers },
+    headers: { accept: "application/json", ...type, ...headers },
     ...(body !== undefined && { body: isJson ? JSON.stringify(body) : body }),
   };
+}
+
+/** The same of an API that takes a bearer token. */
+export function bearerRequest(
+  method: Unsent["method"],
+  url: string,
+  token: string,
+  parts: RequestParts = {},
+): Unsent {
+  return jsonRequest(method, url, {
+    ...parts,
+    headers: { authorization: `Bearer ${token}`, ...parts.headers },
+  });
 }
 
 /** Whether a body can be read only once. */

@@ -1,23 +1,28 @@
-import type { Resources } from "@nodeyard/driver";
-import type { PodContainer } from "./client/index.ts";
+import { add, type Resources } from "@nodeyard/driver";
 
+/** Amounts by resource, as Kubernetes has them: "500m", "2Gi", 1. */
 type Quantities = Readonly<Record<string, string | number>>;
 
-/** Suffixes of quantities (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/), by their power. */
-const DECIMAL = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
-const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-
-function scaleOf(suffix: string): number {
-  if (DECIMAL.includes(suffix)) return 1000 ** (DECIMAL.indexOf(suffix) - DECIMAL.indexOf(""));
-  return BINARY.includes(suffix) ? 1024 ** BINARY.indexOf(suffix) : Number.NaN;
+/** What is read of a container of a pod. */
+export interface PodContainer {
+  readonly name?: string;
+  readonly resources?: { readonly requests?: Quantities; readonly limits?: Quantities };
 }
+
+/** Suffixes of quantities (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/), and what they multiply by. */
+const SCALES = new Map<string, number>([
+  ...["n", "u", "m", "", "k", "M", "G", "T", "P", "E"].map(
+    (suffix, at) => [suffix, 1000 ** (at - 3)] as const,
+  ),
+  ...["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].map((suffix, at) => [suffix, 1024 ** (at + 1)] as const),
+]);
 
 /** A Kubernetes quantity ("500m", "2Gi", "1e3") in its base unit (bytes, cores, counts). NaN for any other text. A number is a count. */
 export function quantity(value: string | number): number {
   // An exponent or a suffix, never both.
   const [, digits, suffix = ""] =
     /^([+-]?[\d.]+(?:[eE][+-]?\d+$)?)([a-zA-Z]{0,2})$/.exec(String(value)) ?? [];
-  return digits === undefined ? Number.NaN : Number(digits) * scaleOf(suffix);
+  return Number(digits) * (SCALES.get(suffix) ?? Number.NaN);
 }
 
 /** Nodepool's name and unit for each resource of Kubernetes. Resources that are missing here keep Kubernetes' name. */
@@ -30,22 +35,19 @@ const UNITS: Readonly<Record<string, readonly [name: string, unit: number]>> = {
 
 /** Amounts of a mapping such as `resources.requests`: cores, MiB of `ram`, MB of `ephemeral-storage`, counts of anything else. */
 export function amountsOf(quantities: Quantities): Resources {
-  const amounts: Record<string, number> = {};
-  for (const [key, value] of Object.entries(quantities)) {
+  const amounts = Object.entries(quantities).map(([key, value]) => {
     const [name, unit] = UNITS[key] ?? [key, 1];
-    amounts[name] = quantity(value) / unit;
-  }
-  return amounts;
+    return [name, quantity(value) / unit] as const;
+  });
+  return Object.fromEntries(amounts);
 }
 
 /** Amounts that the scheduler counts for a pod's containers: requests, else limits. Init containers end before the node is used. */
 export function containerAmounts(containers: readonly PodContainer[]): Resources {
-  const sum: Record<string, number> = {};
-  for (const { resources } of containers) {
-    const amounts = amountsOf({ ...resources?.limits, ...resources?.requests });
-    for (const [name, amount] of Object.entries(amounts)) sum[name] = (sum[name] ?? 0) + amount;
-  }
-  return sum;
+  const amounts = containers.map(({ resources }) =>
+    amountsOf({ ...resources?.limits, ...resources?.requests }),
+  );
+  return amounts.reduce(add, {});
 }
 
 /** Why the API server would refuse a container's amounts, as the end of a sentence. */

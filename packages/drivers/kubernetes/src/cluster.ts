@@ -1,68 +1,58 @@
-import { type Account, type DriverContext, messageOf, type Wire } from "@nodeyard/driver";
-import { defined } from "@nodeyard/runtime";
+import { type Account, type DriverContext, messageOf } from "@nodeyard/driver";
 import {
   Connection,
+  type ConnectionOptions,
   type KubeFiles,
-  type KubeObject,
   ObjectWatch,
-  type Route,
   resolveAccess,
 } from "./client/index.ts";
 
 /** Dependencies of the drivers on their host. Tests pass their own. */
-export interface KubeHost {
+export interface KubeHost extends Pick<ConnectionOptions, "connect"> {
   /** For the kubeconfig of a provider's context (`resolveAccess`). */
   readonly files: KubeFiles;
-  /** Opens the connections to an API server. */
-  connect(route: Route): Wire;
 }
 
-/** What a cluster needs of the process. The handles of the provider that opens it first are used for all that share it. */
-type Handles = Pick<DriverContext, "clock" | "random" | "installation" | "observe" | "log">;
-
 /**
- * One cluster with one credential: a connection, and one watch per collection, shared by all providers that use it. Nothing is read or
- * connected before the first call.
+ * One cluster with one credential: its calls, and one watch per collection, shared by all providers that use it, with the handles of the
+ * provider that opened it first. Nothing is read or connected before the first call.
  */
-export class Cluster implements Account {
-  readonly connection: Connection;
+export class Cluster extends Connection implements Account {
   /** Label selector of all objects of this installation. */
   readonly ours: string;
-  readonly #handles: Handles;
+  readonly #context: DriverContext;
   /** Watches in use, by path and selector. */
-  readonly #watches = new Map<string, ObjectWatch<never>>();
+  readonly #watches = new Map<string, ObjectWatch>();
 
-  constructor(context: string | null, { files, connect }: KubeHost, handles: Handles) {
-    const { clock, random, observe, installation } = handles;
-    const resolve = (signal: AbortSignal) => resolveAccess(context, files, signal);
-    this.connection = new Connection({ clock, random, resolve, connect, ...defined({ observe }) });
-    this.ours = `nodeyard_installation=${installation}`;
-    this.#handles = handles;
+  constructor(of: string | null, { files, connect }: KubeHost, context: DriverContext) {
+    super({ ...context, connect, resolve: (signal) => resolveAccess(of, files, signal) });
+    this.ours = `nodeyard_installation=${context.installation}`;
+    this.#context = context;
   }
 
   /** No rate limit: API servers answer 429 when there are too many calls, and the connection then waits. */
   limit(): void {}
 
-  close(): Promise<void> {
+  override close(): Promise<void> {
     // Abandoned launches have not closed their watches.
     for (const watch of this.#watches.values()) watch.end();
-    return this.connection.close();
+    return super.close();
   }
 
   /** The watch of a collection, to be closed once by each user. `selector` null: of all objects. */
-  watch<T extends KubeObject>(path: string, selector: string | null = this.ours): ObjectWatch<T> {
+  watch(path: string, selector: string | null = this.ours): ObjectWatch {
     const key = `${path}?${selector}`;
-    const { clock, random, log } = this.#handles;
+    const { clock, random, log } = this.#context;
     const options = {
-      ...{ connection: this.connection, clock, random, path },
+      ...{ connection: this, clock, random, path },
       ...(selector !== null && { query: { labelSelector: selector } }),
       onFailure: (error: unknown) =>
         log.info({ path, error: messageOf(error) }, `the watch of ${path} failed`),
       onUnused: () => this.#watches.delete(key),
     };
-    const watch = this.#watches.get(key) ?? new ObjectWatch<never>(options);
+    const watch = this.#watches.get(key) ?? new ObjectWatch(options);
     this.#watches.set(key, watch);
     watch.uses++;
-    return watch as ObjectWatch<KubeObject> as ObjectWatch<T>;
+    return watch;
   }
 }

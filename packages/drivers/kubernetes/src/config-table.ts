@@ -5,6 +5,7 @@ import {
   Is,
   Key,
   LIST,
+  present,
   type Rule,
   TEMPLATES,
   type Values,
@@ -29,8 +30,8 @@ const object = (description: string, about: About = {}) =>
   Key.mapping(description, about).map((raw): Raw => raw ?? {});
 const LABELS = { keys: kube.QUALIFIED, like: kube.EMPTY_OR_LABEL_VALUE };
 
-/** Amounts of a container, in the file's units: cores, MiB, MB. Null: none is named. */
-export type Amounts = Readonly<Record<"cpu" | "memory" | "storage", number | null>>;
+/** Amounts of a container, in the file's units: cores, MiB, MB. */
+export type Amounts = Readonly<Partial<Record<"cpu" | "memory" | "storage", number>>>;
 
 /** A request of 0 is taken; the server refuses a negative amount. */
 const AMOUNT = { like: Is.FROM_0 };
@@ -40,7 +41,7 @@ const amountKeys = (start: string, end: string, meaning: string) =>
     [`${start}cpu${end}`]: Key.integer(`Cores${meaning}.`, AMOUNT).as("cpu"),
     [`${start}memory${end}`]: Key.integer(`Memory${meaning}.`, { unit: "MiB", ...AMOUNT }).as("memory"),
     [`${start}storage${end}`]: Key.integer(`Storage${meaning}.`, { unit: "MB", ...AMOUNT }).as("storage"),
-  }) as Field<object> as Field<Amounts>;
+  }).map((amounts): Amounts => present(amounts));
 
 // Nodes of these drivers have no login user: clients reach them through the API server.
 const { "python-path": pythonPath, "shell-type": shellType } = Key.loginKeys;

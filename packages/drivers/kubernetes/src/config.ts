@@ -1,7 +1,12 @@
-import { type ConfigOf, cloudConfig, type LabelConfig, type Resources } from "@nodeyard/driver";
+import {
+  type ConfigOf,
+  type CreateOrder,
+  cloudConfig,
+  type LabelConfig,
+  type Resources,
+} from "@nodeyard/driver";
 import { defined } from "@nodeyard/runtime";
-import { containerAmounts, quantityProblem } from "./amounts.ts";
-import type { PodContainer } from "./client/index.ts";
+import { containerAmounts, type PodContainer, quantityProblem } from "./amounts.ts";
 import {
   type Amounts,
   type Kind,
@@ -24,6 +29,8 @@ export interface KubeLabelOwn {
   readonly annotations: Raw;
   /** Amounts of one node. */
   readonly amounts: Resources;
+  /** Cores or memory are not named, so that a LimitRange of the project may add them. */
+  readonly isUnsized: boolean;
 }
 
 /** Milliseconds until a pod for which there is room must be ready, as in Nodepool. */
@@ -51,16 +58,16 @@ const configOf = (kind: Kind) =>
         cores: pool.at.has("max-cores") ? pool.limits.cores : provider.cores,
         ram: pool.at.has("max-ram") ? pool.limits.ram : provider.ram,
       },
-      own: {
-        /** Labels without an amount of cores or memory: a LimitRange of the project may add one. */
-        unsized: new Set(pool.labels.filter((label) => isUnsized(label, pool)).map(({ name }) => name)),
-      },
+      own: {},
     }),
     label: compileLabel,
   });
 
 /** A provider of these drivers, as it is compiled from `nodepool.yaml`. */
 export type KubeProviderConfig = ConfigOf<ReturnType<typeof configOf>>;
+
+/** A launch's order, as these drivers read it. */
+export type KubeOrder = CreateOrder<KubeLabelOwn>;
 
 /** Keys of a kubernetes provider: schema, defaults and compiler (docs/reference/configuration.md). */
 export const kubernetesConfig = configOf("kubernetes");
@@ -71,34 +78,28 @@ export const openshiftpodsConfig = configOf("openshiftpods");
 
 const hasSpec = ({ spec }: LabelValues) => Object.keys(spec).length > 0;
 
-function isUnsized(label: LabelValues, pool: PoolValues): boolean {
-  const { cpu, memory } = requestsOf(label, pool);
-  return !hasSpec(label) && (cpu === null || memory === null);
-}
-
 function compileLabel(label: LabelValues, pool: PoolValues): Omit<LabelConfig<KubeLabelOwn>, "name"> {
-  const { labels, dynamicLabels, annotations, pythonPath, shellType, type, gpu, gpuResource } = label;
+  const { labels, dynamicLabels, annotations, pythonPath, shellType, type } = label;
   const isPod = type === "pod";
   const isVerbatim = hasSpec(label);
-  const spec = isVerbatim ? label.spec : generatedSpec(label, pool);
+  const requests = { ...pool.defaultRequests, ...label.requests };
+  const spec = isVerbatim ? label.spec : generatedSpec(label, pool, requests);
   if (isPod) checkPod(label, spec);
-  const { cpu, memory, storage } = requestsOf(label, pool);
   const amounts = {
-    ...{ cores: cpu ?? 0, ram: memory ?? 0 },
-    ...(storage !== null && { "ephemeral-storage": storage }),
-    ...(gpu !== null && gpuResource !== null && { [gpuResource]: gpu }),
-    // A verbatim pod counts with what its containers request. `extra-resources` takes precedence, and a node is always one instance.
-    ...(isVerbatim && containerAmounts((label.spec.containers ?? []) as readonly PodContainer[])),
+    ...{ cores: 0, ram: 0 },
+    ...containerAmounts((spec.containers ?? []) as readonly PodContainer[]),
+    // It takes precedence, and a node is always one instance.
     ...(label.at.has("extra-resources") ? label.extraResources : pool.defaultLabelExtraResources),
     instances: 1,
   };
+  const isUnsized = !isVerbatim && (requests.cpu === undefined || requests.memory === undefined);
   return {
     // There is no SSH server in a node, so there are no host keys and no port to try. 22 only fills the field. Zuul's executor reaches pods
     // by `kubectl`, as hosts of its inventory; the others are credentials for jobs.
     hostKeyChecking: false,
     connection: { username: null, pythonPath, shellType, type: isPod ? "kubectl" : type, port: 22 },
     image: null,
-    own: { isPod, spec, isVerbatim, labels, dynamicLabels, annotations, amounts },
+    own: { isPod, spec, isVerbatim, labels, dynamicLabels, annotations, amounts, isUnsized },
   };
 }
 
@@ -122,36 +123,29 @@ function checkPod(label: LabelValues, { containers }: Raw): void {
   }
 }
 
-const orElse = (first: Amounts, second: Amounts): Amounts => ({
-  cpu: first.cpu ?? second.cpu,
-  memory: first.memory ?? second.memory,
-  storage: first.storage ?? second.storage,
-});
-
-/** Amounts that the pod requests: the label's, otherwise the pool's. */
-function requestsOf(label: LabelValues, pool: PoolValues): Amounts {
-  return orElse(label.requests, pool.defaultRequests);
-}
+/** What Kubernetes calls the amounts of a container, and the suffix that says their unit. */
+const RESOURCES = {
+  cpu: ["cpu", ""],
+  memory: ["memory", "Mi"],
+  storage: ["ephemeral-storage", "M"],
+} as const;
 
 /** The `spec` of a pod with one container. Absent keys are left out, so that the cluster's own defaults apply. */
-function generatedSpec(label: LabelValues, pool: PoolValues): Raw {
+function generatedSpec(label: LabelValues, pool: PoolValues, requests: Amounts): Raw {
   const { gpu, gpuResource, imagePullSecrets } = label;
-  const requests = requestsOf(label, pool);
-  const quantities = ({ cpu, memory, storage }: Amounts) => {
-    const amounts = {
-      ...(cpu !== null && { cpu: String(cpu) }),
-      ...(memory !== null && { memory: `${memory}Mi` }),
-      ...(storage !== null && { "ephemeral-storage": `${storage}M` }),
-      // The API server refuses a GPU request that differs from its limit, so both get this amount.
-      ...(gpu !== null && gpuResource !== null && { [gpuResource]: gpu.toFixed(2) }),
-    };
-    return Object.keys(amounts).length > 0 ? amounts : undefined;
+  // The API server refuses a GPU request that differs from its limit, so both get this amount.
+  const gpus = gpu !== null && gpuResource !== null && { [gpuResource]: gpu.toFixed(2) };
+  const quantities = (amounts: Amounts) => {
+    const named = Object.entries(RESOURCES).flatMap(([key, [resource, suffix]]) => {
+      const amount = amounts[key as keyof Amounts];
+      return amount === undefined ? [] : [[resource, `${amount}${suffix}`]];
+    });
+    return { ...Object.fromEntries(named), ...gpus };
   };
-  const resources = defined({
+  const resources = {
     requests: quantities(requests),
-    // The label's limit, otherwise the pool's, otherwise the request.
-    limits: quantities(orElse(orElse(label.limits, pool.defaultLimits), requests)),
-  });
+    limits: quantities({ ...requests, ...pool.defaultLimits, ...label.limits }),
+  };
   const container = {
     name: label.name,
     image: label.image,
@@ -160,7 +154,7 @@ function generatedSpec(label: LabelValues, pool: PoolValues): Raw {
     command: ["/bin/sh", "-c"],
     args: ["while true; do sleep 30; done;"],
     env: label.env.map(({ name, value }) => ({ name, value })),
-    ...(Object.keys(resources).length > 0 && { resources }),
+    ...(Object.keys(resources.limits).length > 0 && { resources }),
     ...(label.volumeMounts.length > 0 && { volumeMounts: label.volumeMounts }),
     ...(label.privileged !== null && { securityContext: { privileged: label.privileged } }),
   };

@@ -61,13 +61,11 @@ export const ENV_NAME = Is.pattern("a name without = of visible characters", /^[
   ["A_b.c-1"],
   ["A=B", "a b", ""],
 ]);
+const SECONDS = Is.whole(600, 2 ** 32);
 /** The server refuses a shorter lifetime than ten minutes, and a longer one than 2^32 seconds. */
 export const TOKEN_SECONDS: Grammar = {
   write: "0, or 600 to 4294967296",
-  holds: (value) => {
-    const seconds = toNumber(value);
-    return seconds === undefined || seconds === 0 || (seconds >= 600 && seconds <= 2 ** 32);
-  },
+  holds: (value) => toNumber(value) === 0 || SECONDS.holds(value),
   right: [0, 600, 86_400],
   wrong: [-1, 60, 2 ** 33],
 };

@@ -5,13 +5,11 @@ import type { Kind } from "./config-table.ts";
 import type { JobAccess } from "./nodes/access.ts";
 
 /** Dependencies of a provider's nodes. Objects with another `installation` are never touched. */
-export interface Site extends Pick<DriverContext, "clock" | "installation" | "log"> {
+export interface Site extends DriverContext {
   readonly kind: Kind;
   readonly config: KubeProviderConfig;
   readonly cluster: Cluster;
   readonly access: JobAccess;
-  readonly purpose: DriverContext["purpose"];
-  /** Takes what `explain` shows of a node. */
   readonly remark: NonNullable<DriverContext["remark"]>;
   /** Gives up the cluster. */
   release(): Promise<void>;

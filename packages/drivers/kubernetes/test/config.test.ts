@@ -13,7 +13,8 @@ describe("the compiled configuration of openshiftpods", () => {
     const names = new Set(labels.map(({ name }) => name));
     const report = (finding: unknown) => expect.fail(JSON.stringify(finding));
     const config = openshiftpodsConfig.load(raw, { labels: names, diskimages: new Map(), report });
-    expect([...(config?.pools[0]?.own.unsized ?? [])]).toEqual(["cores", "none"]);
+    const all = [...(config?.pools[0]?.labels.values() ?? [])];
+    expect(all.filter(({ own }) => own.isUnsized).map(({ name }) => name)).toEqual(["cores", "none"]);
   });
 
   it.each([

@@ -1,9 +1,9 @@
 import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
-import type { Connection, ObjectWatch, Pod } from "../src/client/index.ts";
+import type { Connection, KubeObject, ObjectWatch } from "../src/client/index.ts";
 import { podReady } from "../src/nodes/ready.ts";
 
-const refused = (message: string): Pod => ({
+const refused = (message: string): KubeObject => ({
   metadata: { name: "a", namespace: "ci", uid: "1", resourceVersion: "1" },
   spec: { containers: [] },
   status: {
@@ -17,20 +17,20 @@ test("a pod for which there is no room fails with the scheduler's last words", a
   const states = ["0/1 nodes are available: 1 node is new", "0/1 nodes are available: 1 Insufficient cpu"];
   const watch = {
     // Each look shows all states up to now, as events do.
-    wait: (_: object, judge: (pod: Pod) => Pod | undefined, signal: AbortSignal) =>
-      new Promise<Pod>((resolve, reject) => {
+    wait: (_: object, judge: (pod: KubeObject) => KubeObject | undefined, signal: AbortSignal) =>
+      new Promise<KubeObject>((resolve, reject) => {
         for (const state of states) {
           const found = judge(refused(state));
           if (found !== undefined) return resolve(found);
         }
         signal.addEventListener("abort", () => reject(signal.reason));
       }),
-  } as unknown as ObjectWatch<Pod>;
+  } as unknown as ObjectWatch;
   const connection = { get: async () => ({ items: [] }) } as unknown as Connection;
   const tag = { installation: "i", provider: "kube", pool: "ci", nodeId: "0000000001" };
   const remarks: string[] = [];
   const remark = (_: object, text: string) => void remarks.push(text);
-  const site = { cluster: { connection }, clock, config: { own: { roomMs: 300_000 } }, remark } as never;
+  const site = { cluster: connection, clock, config: { own: { roomMs: 300_000 } }, remark } as never;
   const place = { tag, namespace: "ci", name: "a" };
   const ready = podReady(site, watch, place, new AbortController().signal);
   const failed = expect(ready).rejects.toMatchObject({
@@ -46,12 +46,12 @@ test("a pod for which there is no room fails with the scheduler's last words", a
 
 test("a pod whose room comes late is waited for, and then has its whole time to become ready", async () => {
   const clock = new VirtualClock();
-  let show: (pod: Pod) => void = () => {};
+  let show: (pod: KubeObject) => void = () => {};
   let pod = refused("0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims");
   const watch = {
     get: () => pod,
-    wait: (_: object, judge: (pod: Pod) => Pod | undefined, signal: AbortSignal) =>
-      new Promise<Pod>((resolve, reject) => {
+    wait: (_: object, judge: (pod: KubeObject) => KubeObject | undefined, signal: AbortSignal) =>
+      new Promise<KubeObject>((resolve, reject) => {
         signal.addEventListener("abort", () => reject(signal.reason));
         show = (next) => {
           pod = next;
@@ -60,11 +60,11 @@ test("a pod whose room comes late is waited for, and then has its whole time to 
         };
         show(pod);
       }),
-  } as unknown as ObjectWatch<Pod>;
+  } as unknown as ObjectWatch;
   const connection = { get: async () => ({ items: [] }) } as unknown as Connection;
   const tag = { installation: "i", provider: "kube", pool: "ci", nodeId: "0000000001" };
   const site = {
-    cluster: { connection },
+    cluster: connection,
     clock,
     config: { own: { roomMs: 300_000 } },
     remark: () => {},
@@ -74,6 +74,6 @@ test("a pod whose room comes late is waited for, and then has its whole time to 
   show({ ...pod, status: { phase: "Pending", conditions: [] } });
   await clock.advance(290_000);
   const conditions = [{ type: "Ready", status: "True" }];
-  show({ ...pod, status: { phase: "Running", conditions } } as Pod);
+  show({ ...pod, status: { phase: "Running", conditions } } as KubeObject);
   await expect(ready).resolves.toMatchObject({ status: { phase: "Running" } });
 });

@@ -94,7 +94,7 @@ function server(
     },
   } as unknown as Connection;
   const failures: unknown[] = [];
-  const watch = new ObjectWatch<KubeObject>({
+  const watch = new ObjectWatch({
     connection,
     clock,
     random: seededRandom(1),
@@ -154,7 +154,7 @@ describe("a deletion", () => {
   /** Runs the steps to their end, in virtual time. */
   async function removed(there: ReturnType<typeof server>, stored: string | null = null): Promise<unknown> {
     const { clock, connection, watch } = there;
-    const site = { cluster: { connection } as Cluster, clock, installation: TAG.installation };
+    const site = { cluster: connection as Cluster, clock, installation: TAG.installation };
     const collection = {
       ...({ path: "/api/things", namespace: "", what: "namespace", isProject: false } as const),
       watch: async (own: AbortSignal) => watch.look(own),
@@ -234,7 +234,7 @@ describe("a claim", () => {
         return made;
       },
     };
-    const site = { cluster: { connection } as Cluster, clock, installation: TAG.installation };
+    const site = { cluster: connection as Cluster, clock, installation: TAG.installation };
     const describe = async () => ({ externalId: "", interfaceIp: null });
     return machineSteps(
       { name: TAG.provider, launchTimeoutMs: 1_000 },

@@ -6,6 +6,7 @@ import {
   HttpCalls,
   type HttpRequest,
   isCertificateError,
+  jsonRequest,
   NoAnswer,
   noAnswer,
   pageText,
@@ -14,7 +15,7 @@ import {
   type Wire,
   wasRefused,
 } from "@nodeyard/driver";
-import { backoff, defined } from "@nodeyard/runtime";
+import { backoff, defined, present } from "@nodeyard/runtime";
 import { statusFault } from "../errors.ts";
 import type { Access, Route } from "./kubeconfig.ts";
 
@@ -63,8 +64,8 @@ export class Connection {
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
-    const { clock, resolve } = options;
-    this.#connections = new Connections(options.connect);
+    const { clock, resolve, connect, observe } = options;
+    this.#connections = new Connections(connect);
     this.#access = new RenewedValue({
       clock,
       load: resolve,
@@ -73,25 +74,22 @@ export class Connection {
       endOf: ({ expires }) => expires,
       loadMs: LOAD_MS,
       late: () =>
-        new NoAnswer(`no credentials within ${LOAD_MS} ms; check the credential plugin of the kubeconfig`),
+        new NoAnswer(`no credentials within ${LOAD_MS} ms; check the kubeconfig's credential plugin`),
     });
     this.#calls = new HttpCalls({
-      clock,
+      ...{ clock, fault: statusFault, again: (failed) => this.#again(failed), ...defined({ observe }) },
       send: (request, { route }) => this.#connections.of(route).send(request),
       login: () => this.access(),
       refused: () => {
         this.#access.refused();
         return true;
       },
-      fault: statusFault,
-      again: (failed) => this.#again(failed),
     });
   }
 
   /** The API server of the last access: the current context of a kubeconfig may name another one when it is read again. */
   get place(): { readonly server?: string } {
-    const server = this.#access.last?.server;
-    return defined({ server });
+    return defined({ server: this.#access.last?.server });
   }
 
   /** The current access. Throws CloudConfigError, and NoAnswer when a credential plugin hangs. */
@@ -142,8 +140,7 @@ export class Connection {
   #call<T>(method: HttpRequest["method"], call: Call): Promise<T> {
     const { path, signal } = call;
     const request = (access: Access) => requestOf(method, call, access);
-    const sent = { operation: operationOf(method, path), request, signal, observe: this.#options.observe };
-    return this.#calls.call(sent, (answer, asked) => {
+    return this.#calls.call({ operation: operationOf(method, path), request, signal }, (answer, asked) => {
       try {
         return JSON.parse(answer.text) as T;
       } catch (error) {
@@ -154,13 +151,16 @@ export class Connection {
     });
   }
 
-  /** A forbidden call is repeated only shortly after an outage, since a 403 is final on a server that runs. */
+  /**
+   * A call that roles (RBAC) forbid is repeated only shortly after an outage, since a 403 is final on a server that runs, as one of a quota or
+   * an admission rule always is.
+   */
   #again({ failure, request, attempt, sinceMs }: FailedTry): number | null {
     const { clock, random } = this.#options;
     if (failure instanceof NoAnswer && request !== undefined) this.#noted(failure);
+    const isForbidden = wasRefused(failure, 403) && / cannot \w+ resource /.test(failure.text);
     const isRecent = clock.monotonic() - this.#outage < RECENT_MS;
-    const mayPass =
-      failure instanceof NoAnswer || wasRefused(failure, ...AGAIN) || (isRecent && isForbidden(failure));
+    const mayPass = failure instanceof NoAnswer || wasRefused(failure, ...AGAIN) || (isRecent && isForbidden);
     if (!mayPass || this.#isClosed || sinceMs > OUTAGE_MS) return null;
     return backoff(random, attempt, 100, SLOWEST_MS);
   }
@@ -174,24 +174,10 @@ export class Connection {
   }
 }
 
+/** `path` is made of names that the driver has checked, so it needs no encoding. */
 function requestOf(method: HttpRequest["method"], { path, query, body }: Call, access: Access): Unsent {
-  const { server, authorization } = access;
-  return {
-    method,
-    // `path` is made of names that the driver has checked, so it needs no encoding.
-    url: `${server}${path}${query === undefined ? "" : `?${new URLSearchParams(query)}`}`,
-    headers: {
-      accept: "application/json",
-      ...(authorization !== null && { authorization }),
-      ...(body !== undefined && { "content-type": "application/json" }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  };
-}
-
-/** Whether roles (RBAC) forbid the call. A quota and an admission rule answer 403 too, but with other messages. */
-function isForbidden(error: unknown): boolean {
-  return wasRefused(error, 403) && / cannot \w+ resource /.test(error.text);
+  const headers: Unsent["headers"] = present({ authorization: access.authorization });
+  return jsonRequest(method, `${access.server}${path}`, { query, body, headers });
 }
 
 /** `pods.GET`: kind and method without object names, so that metrics have few label values. */

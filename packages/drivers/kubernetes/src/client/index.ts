@@ -1,4 +1,4 @@
-export { type Call, Connection } from "./connection.ts";
-export { type Access, type KubeFiles, type PluginCommand, type Route, resolveAccess } from "./kubeconfig.ts";
-export { type KubeObject, listAll, type Pod, type PodContainer } from "./objects.ts";
+export { type Call, Connection, type ConnectionOptions } from "./connection.ts";
+export { type Access, type KubeFiles, type PluginCommand, resolveAccess } from "./kubeconfig.ts";
+export { type KubeObject, listAll } from "./objects.ts";
 export { ObjectWatch } from "./watch.ts";

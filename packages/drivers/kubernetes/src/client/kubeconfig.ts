@@ -1,16 +1,15 @@
-import { CloudConfigError, parseCloudFile } from "@nodeyard/driver";
+import { type Around, CloudConfigError, neededText, parseCloudFile } from "@nodeyard/driver";
 import type { TlsOptions } from "@nodeyard/driver/http";
 import { messageOf } from "@nodeyard/runtime";
 import { z } from "zod";
 
-/** Environment, files and programs that credentials are read from. Tests pass their own. */
-export interface KubeFiles {
-  /** KUBECONFIG and the KUBERNETES_SERVICE_* variables of a pod are read. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+/**
+ * Environment, files and programs that credentials are read from: KUBECONFIG, and the KUBERNETES_SERVICE_* variables of a pod. Files are read
+ * each time, because tokens and certificates are replaced in place. Tests pass their own.
+ */
+export interface KubeFiles extends Around {
   /** Folder of `.kube/config`. */
   readonly home: string;
-  /** Undefined when the file does not exist. Read each time, because tokens and certificates are replaced in place. */
-  read(path: string): string | undefined;
   /** The proxy that the environment names for a server; null: none. */
   proxy(server: string): string | null;
   /** Runs a credential plugin and returns its output. */
@@ -47,6 +46,7 @@ const NAME = z.union([z.string(), z.number().transform(String)], {
   error: "must be text; put quotes around it",
 });
 const TEXT = NAME.nullish().transform((text) => text || undefined);
+const BASE64 = TEXT.transform((text) => text && Buffer.from(text, "base64").toString());
 const GIVE = "give the rights to the user itself";
 /** Keys of a user under which others would act than the file says, were they ignored; and what to do instead. */
 const UNSUPPORTED: Readonly<Record<string, string>> = {
@@ -58,14 +58,14 @@ const UNSUPPORTED: Readonly<Record<string, string>> = {
 const CONTEXT = z.object({ cluster: TEXT, user: TEXT });
 const CLUSTER = z.object({
   ...{ server: TEXT, "tls-server-name": TEXT, "proxy-url": TEXT },
-  ...{ "certificate-authority": TEXT, "certificate-authority-data": TEXT },
+  ...{ "certificate-authority": TEXT, "certificate-authority-data": BASE64 },
   "insecure-skip-tls-verify": z.boolean().nullish(),
 });
 /** A plugin's credential counts before a token file, a token, and user name with password. A client certificate is sent with any of them. */
 const USER = z.object({
   ...{ token: TEXT, tokenFile: TEXT, username: TEXT, password: TEXT },
-  ...{ "client-certificate": TEXT, "client-certificate-data": TEXT },
-  ...{ "client-key": TEXT, "client-key-data": TEXT },
+  ...{ "client-certificate": TEXT, "client-certificate-data": BASE64 },
+  ...{ "client-key": TEXT, "client-key-data": BASE64 },
   exec: z
     .object({
       ...{ apiVersion: TEXT, command: TEXT, installHint: TEXT },
@@ -92,6 +92,9 @@ const CREDENTIAL = z.object({
 
 /** An entry of a file: relative paths in it start at the file's folder, which ends in a slash. */
 type Entry<S extends z.ZodType> = Partial<z.infer<S>> & { readonly folder: string };
+
+/** The whole path of one in a file of this folder. */
+const at = (path: string, folder: string) => (path.startsWith("/") ? path : `${folder}${path}`);
 
 /** Folder in which the kubelet mounts the credentials of a pod's service account. */
 const IN_CLUSTER = "/var/run/secrets/kubernetes.io/serviceaccount/";
@@ -145,14 +148,13 @@ function find<S extends z.ZodType<object>>(
   name: string,
   schema: S,
 ): Entry<S> {
-  const all = configs.flatMap(({ folder, ...config }) =>
-    (config[`${kind}s`] ?? []).map((entry) => ({ name: entry.name, value: Object(entry[kind]), folder })),
+  const all = configs.flatMap(({ folder, [`${kind}s` as const]: entries }) =>
+    (entries ?? []).map((entry) => ({ name: entry.name, value: Object(entry[kind]), folder })),
   );
+  const known = all.map((entry) => entry.name).join(", ") || "none";
   const found = all.find((entry) => entry.name === name);
-  if (found === undefined) {
-    const known = all.map((entry) => entry.name).join(", ") || "none";
+  if (found === undefined)
     throw new CloudConfigError(`the kubeconfig has no ${kind} ${name}; it has ${known}`);
-  }
   const { value, folder } = found;
   const of = `${kind} ${name} of the kubeconfig`;
   const refused = kind === "user" && Object.keys(UNSUPPORTED).find((key) => key in value);
@@ -177,24 +179,16 @@ async function accessOf(
   files: KubeFiles,
   signal: AbortSignal,
 ): Promise<Access> {
-  const textOf = ({ folder }: { readonly folder: string }, path: string) => {
-    const whole = path.startsWith("/") ? path : `${folder}${path}`;
-    const text = files.read(whole);
-    if (text === undefined)
-      throw new CloudConfigError(`there is no file ${whole}, which the kubeconfig needs`);
-    return text;
-  };
-  /** PEM text of data (base64), which take precedence, or of a file. */
-  const pem = (entry: { readonly folder: string }, data: string | undefined, path: string | undefined) => {
-    if (data !== undefined) return Buffer.from(data, "base64").toString("utf8");
-    return path === undefined ? null : textOf(entry, path);
-  };
+  const textOf = (path: string, { folder }: Entry<z.ZodType>) => neededText(at(path, folder), files.read);
+  /** PEM text of data, which take precedence, or of a file. */
+  const pem = (entry: Entry<z.ZodType>, data: string | undefined, path: string | undefined) =>
+    data ?? (path === undefined ? null : textOf(path, entry));
   if (cluster.server === undefined) throw new CloudConfigError("the cluster of the kubeconfig has no server");
   const server = cluster.server.replace(/\/+$/, "");
   const ca = pem(cluster, cluster["certificate-authority-data"], cluster["certificate-authority"]);
   const plugin = await pluginStatus(user, server, ca, files, signal);
   const { tokenFile, username, password = "", "client-certificate": cert, "client-key": key } = user;
-  const token = plugin?.token ?? (tokenFile === undefined ? user.token : textOf(user, tokenFile));
+  const token = plugin?.token ?? (tokenFile === undefined ? user.token : textOf(tokenFile, user));
   const basic = Buffer.from(`${username}:${password}`).toString("base64");
   const expires = plugin?.expirationTimestamp;
   return {
@@ -231,7 +225,7 @@ async function pluginStatus(
   const spec = { interactive: false, ...(exec.provideClusterInfo && { cluster }) };
   const own = (exec.env ?? []).map(({ name, value }) => [name, value]);
   const call = {
-    command: command.includes("/") && !command.startsWith("/") ? `${folder}${command}` : command,
+    command: command.includes("/") ? at(command, folder) : command,
     args: exec.args ?? [],
     env: {
       ...Object.fromEntries(own),

@@ -4,25 +4,14 @@ import type { ListMeta, ObjectMeta } from "kubernetes-types/meta/v1.d.ts";
 import type { Connection } from "./connection.ts";
 
 /**
- * What is read of every API object. Its uid is unique over time, unlike its name; its version increases with each change of any object of the
- * server. A namespace's status has a phase and conditions, as that of a pod.
+ * What is read of a namespace, project or pod. Its uid is unique over time, unlike its name; its version increases with each change of any
+ * object of the server. A namespace's status has a phase and conditions, as that of a pod.
  */
 export interface KubeObject {
   readonly metadata: ObjectMeta & Required<Pick<ObjectMeta, "name" | "uid" | "resourceVersion">>;
+  /** Of pods. */
+  readonly spec?: PodSpec;
   readonly status?: PodStatus;
-}
-
-export interface Pod extends KubeObject {
-  readonly spec: PodSpec;
-}
-
-/** Amounts as Kubernetes quantities: "500m", "2Gi", 1 (`quantity` in amounts.ts). */
-export interface PodContainer {
-  readonly name?: string;
-  readonly resources?: {
-    readonly requests?: Readonly<Record<string, string | number>>;
-    readonly limits?: Readonly<Record<string, string | number>>;
-  };
 }
 
 /** One page of a list. The version is that of the whole list, on each page. */

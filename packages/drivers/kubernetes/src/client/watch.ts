@@ -42,11 +42,11 @@ const GONE = 410;
  * A collection whose lists have no version (OpenShift's projects) cannot be resumed: it is listed before each watch, and a deletion that
  * names nothing but the object counts as one of the object that is known.
  */
-export class ObjectWatch<T extends KubeObject> {
+export class ObjectWatch {
   uses = 0;
   readonly #options: WatchOptions;
   /** Latest known state by `keyOf`. Its version never decreases: events, lists and noted answers may arrive in any order. */
-  readonly #objects = new Map<string, T>();
+  readonly #objects = new Map<string, KubeObject>();
   /** Tells what changed: an object, by `keyOf`; "synced" with each list and each failure; "error" when the watch is closed. */
   readonly #news = new EventEmitter().setMaxListeners(0);
   readonly #closed = new AbortController();
@@ -95,24 +95,23 @@ export class ObjectWatch<T extends KubeObject> {
   }
 
   /** The object as last seen; undefined when there is none, or before `look`. */
-  get(name: string, namespace = ""): T | undefined {
+  get(name: string, namespace = ""): KubeObject | undefined {
     return this.#objects.get(`${namespace}/${name}`);
   }
 
-  values(): Iterable<T> {
+  values(): Iterable<KubeObject> {
     return this.#objects.values();
   }
 
   /** Stores the answer of a call of this process, so that readers need not wait for the watch event. */
-  note(object: T): void {
-    const known = this.#objects.get(keyOf(object));
-    if (known === undefined || versionOf(known) <= versionOf(object)) this.#set(object);
+  note(object: KubeObject): void {
+    if (this.#isNews(object)) this.#tell(object);
   }
 
   /** The server does not have the object any more, as a call of this process learnt. A later object of the name stays. */
-  forget(object: T): void {
+  forget(object: KubeObject): void {
     const known = this.#objects.get(keyOf(object));
-    if (known?.metadata.uid === object.metadata.uid) this.#delete(known);
+    if (known?.metadata.uid === object.metadata.uid) this.#tell(known, false);
   }
 
   /**
@@ -121,11 +120,11 @@ export class ObjectWatch<T extends KubeObject> {
    */
   async wait<R>(
     { name, namespace = "" }: { readonly name: string; readonly namespace?: string },
-    judge: (object: T | undefined, last: T | undefined) => R | undefined,
+    judge: (object: KubeObject | undefined, last: KubeObject | undefined) => R | undefined,
     signal: AbortSignal,
   ): Promise<R> {
     const key = `${namespace}/${name}`;
-    for (let last: T | undefined; ; ) {
+    for (let last: KubeObject | undefined; ; ) {
       const judged = judge(this.#objects.get(key), last);
       if (judged !== undefined) return judged;
       last = await this.#told(key, signal);
@@ -133,7 +132,7 @@ export class ObjectWatch<T extends KubeObject> {
   }
 
   /** The next news of this name. Rejects when the signal aborts or the watch is closed. */
-  async #told(name: string, signal: AbortSignal): Promise<T> {
+  async #told(name: string, signal: AbortSignal): Promise<KubeObject> {
     this.#closed.signal.throwIfAborted();
     try {
       const [latest] = await once(this.#news, name, { signal });
@@ -180,7 +179,7 @@ export class ObjectWatch<T extends KubeObject> {
     const { connection, clock, random, path, query } = this.#options;
     // What is known by now is older than the list, whatever its version: a server that was restored counts versions anew.
     const before = new Map(this.#objects);
-    const { items, version } = await listAll<T>(connection, path, signal, query);
+    const { items, version } = await listAll<KubeObject>(connection, path, signal, query);
     const listed = new Set(items.map(keyOf));
     for (const item of items) {
       const key = keyOf(item);
@@ -188,10 +187,10 @@ export class ObjectWatch<T extends KubeObject> {
       // Told meanwhile: what was told may be newer, or be its end.
       if (known !== before.get(key)) {
         if (known !== undefined) this.note(item);
-      } else if (known?.metadata.resourceVersion !== item.metadata.resourceVersion) this.#set(item);
+      } else if (known?.metadata.resourceVersion !== item.metadata.resourceVersion) this.#tell(item);
     }
     for (const [key, known] of before)
-      if (!listed.has(key) && this.#objects.get(key) === known) this.#delete(known);
+      if (!listed.has(key) && this.#objects.get(key) === known) this.#tell(known, false);
     this.#resumes = Boolean(version);
     this.#version = version || "0";
     this.#listAt = clock.monotonic() + jitter(random, RESYNC_MS);
@@ -225,20 +224,26 @@ export class ObjectWatch<T extends KubeObject> {
     }
     const known = this.#objects.get(keyOf(object));
     if (this.#resumes) this.#version = object.metadata.resourceVersion;
-    else if (type === "DELETED") return known && this.#delete(known);
+    else if (type === "DELETED") return known && this.#tell(known, false);
     if (type === "BOOKMARK") return;
-    if (type !== "DELETED") return this.note(object as unknown as T);
-    if (known !== undefined && versionOf(known) <= versionOf(object)) this.#delete(object as unknown as T);
+    if (type !== "DELETED") this.note(object);
+    else if (known !== undefined && this.#isNews(object)) this.#tell(object, false);
   }
 
-  #set(object: T): void {
-    this.#objects.set(keyOf(object), object);
+  /**
+   * Whether it is newer than what is known. Resource versions of a server are increasing numbers (etcd revisions). The API documents this since
+   * 1.35; it was so before.
+   */
+  #isNews(object: KubeObject): boolean {
+    const known = this.#objects.get(keyOf(object))?.metadata.resourceVersion;
+    return known === undefined || Number(known) <= Number(object.metadata.resourceVersion);
+  }
+
+  /** The latest state of an object, or its last. */
+  #tell(object: KubeObject, isThere = true): void {
+    if (isThere) this.#objects.set(keyOf(object), object);
+    else this.#objects.delete(keyOf(object));
     this.#news.emit(keyOf(object), object);
-  }
-
-  #delete(last: T): void {
-    this.#objects.delete(keyOf(last));
-    this.#news.emit(keyOf(last), last);
   }
 }
 
@@ -246,13 +251,7 @@ function keyOf({ metadata }: KubeObject): string {
   return `${metadata.namespace ?? ""}/${metadata.name}`;
 }
 
-/** Resource versions of a server are increasing numbers (etcd revisions). The API documents this since 1.35; it was so before. */
-function versionOf({ metadata }: KubeObject): number {
-  return Number(metadata.resourceVersion);
-}
-
 /** A refusal, or a kubeconfig that cannot be used. */
 function isLasting(error: unknown): boolean {
-  if (error instanceof CloudConfigError) return true;
-  return wasRefused(error, 400, 401, 403, 404);
+  return error instanceof CloudConfigError || wasRefused(error, 400, 401, 403, 404);
 }

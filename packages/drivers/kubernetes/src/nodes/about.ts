@@ -1,9 +1,7 @@
 import {
-  type CreateOrder,
   filledTemplates,
   hashOf,
   jsonIn,
-  type LabelConfig,
   type Log,
   type Metadata,
   machineMetadata,
@@ -12,7 +10,7 @@ import {
 } from "@nodeyard/driver";
 import { z } from "zod";
 import type { Access, KubeObject } from "../client/index.ts";
-import type { KubeLabelOwn } from "../config.ts";
+import type { KubeOrder } from "../config.ts";
 import type { Kind } from "../config-table.ts";
 import { EMPTY_OR_LABEL_VALUE } from "../grammar.ts";
 import { USER } from "./access.ts";
@@ -31,7 +29,7 @@ export const ABOUT = "nodeyard/node";
 const DESCRIPTION = "openshift.io/description";
 
 /** Value of the annotation. */
-export function aboutText(tag: Tag, label: LabelConfig<KubeLabelOwn>, pod: string | null): string {
+export function aboutText({ tag, label }: KubeOrder, pod: string | null): string {
   return JSON.stringify({ ...machineMetadata(tag), resources: label.own.amounts, pod });
 }
 
@@ -55,8 +53,8 @@ function factsOf({ metadata: { annotations = {} } }: KubeObject) {
  * Labels of all objects of a node: those of the file, those from templates, and the tag, which takes precedence. A template that fails, or
  * gives no valid value, for which the API server would refuse the whole object, is left out (docs/contract/config.md, "Templates").
  */
-export function labelsOf({ label, tag, request }: CreateOrder, log: Log): Readonly<Record<string, string>> {
-  const { labels, dynamicLabels } = label.own as KubeLabelOwn;
+export function labelsOf({ label, tag, request }: KubeOrder, log: Log): Readonly<Record<string, string>> {
+  const { labels, dynamicLabels } = label.own;
   const all = Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, String(value)]));
   const omit = (key: string, problem: string) =>
     log.warn({ label: label.name, key }, `dynamic label ${key} is left out: it ${problem}`);

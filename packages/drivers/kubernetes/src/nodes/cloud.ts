@@ -8,34 +8,33 @@ import {
   type Steps,
   type Tag,
 } from "@nodeyard/driver";
-import type { KubeObject, Pod } from "../client/index.ts";
-import type { KubeLabelOwn } from "../config.ts";
+import type { KubeObject } from "../client/index.ts";
+import type { KubeLabelOwn, KubeOrder } from "../config.ts";
 import type { Site } from "../site.ts";
 import { CALL_MS, type Collection, objectsIn } from "./machines.ts";
 import { hasEnded } from "./ready.ts";
 
 /** In what nodes with a namespace of their own differ from pods of a shared project. */
-export interface Nodes<T extends KubeObject> extends Collection<T> {
+export interface Nodes extends Collection {
   /** Steps from the object to the ready pod of its node; undefined: the node is a namespace without one. */
-  boot(order: CreateOrder, object: T, signal: AbortSignal): Steps<Pod | undefined>;
+  boot(order: KubeOrder, object: KubeObject, signal: AbortSignal): Steps<KubeObject | undefined>;
   /** The record's `connection_port` with a new token. Called at the launch, and before a ready node is handed out late. */
-  portOf(object: T, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
+  portOf(object: KubeObject, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
   /** Rejects with "not-found" when more than the object itself is gone. */
-  stands?(object: T, signal: AbortSignal): Promise<void>;
-  isEnding(object: T): boolean;
-  amounts(object: T): Resources;
+  stands?(object: KubeObject, signal: AbortSignal): Promise<void>;
+  isEnding(object: KubeObject): boolean;
+  amounts(object: KubeObject): Resources;
   need(label: LabelConfig<KubeLabelOwn>, signal: AbortSignal): Promise<Resources>;
 }
 
 /** What the kit makes steps of. */
-export function kubeCloud<T extends KubeObject>(
+export function kubeCloud(
   site: Site,
-  nodes: Nodes<T>,
+  nodes: Nodes,
   closed: AbortSignal,
-): Omit<Cloud<T>, "quota" | "check" | "close"> {
+): Omit<Cloud<KubeObject>, "quota" | "check" | "close"> {
   const { cluster, clock } = site;
   const { context, tokenMs } = site.config.own;
-  const { boot, portOf, stands, isEnding, amounts, need } = nodes;
   const objects = objectsIn(site, nodes, closed);
   /** The machine of the cluster on which an order's pod runs. */
   const hosts = new WeakMap<CreateOrder, string>();
@@ -47,10 +46,10 @@ export function kubeCloud<T extends KubeObject>(
   };
 
   return {
-    ...{ ...objects, isEnding, need },
-    async *expose(order, object, signal) {
-      const pod = yield* boot(order, object, signal);
-      if (pod?.spec.nodeName !== undefined) hosts.set(order, pod.spec.nodeName);
+    ...objects,
+    async *expose(order: KubeOrder, object, signal) {
+      const pod = yield* nodes.boot(order, object, signal);
+      if (pod?.spec?.nodeName !== undefined) hosts.set(order, pod.spec.nodeName);
       yield { step: "token", deadlineMs: CALL_MS };
       // Nodepool's record has the pod's name as address, since a pod is not reached by one.
       return pod?.metadata.name ?? null;
@@ -59,21 +58,23 @@ export function kubeCloud<T extends KubeObject>(
       ...{ interfaceIp, cloud: context, hostId: hosts.get(order) ?? null },
       // Empty rather than absent, so that the launcher does not scan.
       hostKeys: [],
-      access: await portOf(object, signal),
+      access: await nodes.portOf(object, signal),
     }),
-    amounts: async () => amounts,
+    amounts: async () => (object) => nodes.amounts(object),
+    isEnding: (object) => nodes.isEnding(object),
+    need: (label, signal) => nodes.need(label, signal),
     handover: {
       async ready(tag, step) {
         const object = await standing(tag, step);
-        await stands?.(object, step.signal);
+        await nodes.stands?.(object, step.signal);
       },
       async access(tag, step) {
         const object = await standing(tag, step);
         const age = clock.now() - Date.parse(object.metadata.creationTimestamp ?? "");
         // A token younger than a quarter of its lifetime lasts for the job. With lifetime 0 tokens do not expire.
-        return tokenMs === 0 || age < tokenMs / 4 ? undefined : portOf(object, step.signal);
+        return tokenMs === 0 || age < tokenMs / 4 ? undefined : nodes.portOf(object, step.signal);
       },
     },
-    place: () => cluster.connection.place,
+    place: () => cluster.place,
   };
 }

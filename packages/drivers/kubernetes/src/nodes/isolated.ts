@@ -1,6 +1,6 @@
-import { type Cloud, type CreateOrder, DriverError, type LabelConfig, unlessRefused } from "@nodeyard/driver";
-import type { KubeObject, ObjectWatch, Pod } from "../client/index.ts";
-import { type KubeLabelOwn, POD_MS } from "../config.ts";
+import { type Cloud, DriverError, unlessRefused } from "@nodeyard/driver";
+import type { KubeObject, ObjectWatch } from "../client/index.ts";
+import { type KubeOrder, POD_MS } from "../config.ts";
 import type { Site } from "../site.ts";
 import { ABOUT, aboutOf, aboutText, labelsOf, portOf } from "./about.ts";
 import { PROJECT_ROLE, USER } from "./access.ts";
@@ -11,7 +11,6 @@ import { hasEnded, podReady } from "./ready.ts";
 const NAMESPACES = "/api/v1/namespaces";
 const PROJECT_API = "/apis/project.openshift.io/v1";
 const podsIn = (namespace: string) => `${NAMESPACES}/${namespace}/pods`;
-const labelOf = ({ label }: CreateOrder) => label as LabelConfig<KubeLabelOwn>;
 
 /**
  * Nodes with a namespace or project of their own: drivers `kubernetes` and `openshift`, where a project is a namespace that the server creates
@@ -19,57 +18,56 @@ const labelOf = ({ label }: CreateOrder) => label as LabelConfig<KubeLabelOwn>;
  */
 export function isolatedNodes(site: Site, closed: AbortSignal): Cloud<KubeObject> {
   const { kind, config, access, cluster, installation, log } = site;
-  const { connection } = cluster;
   const isProject = kind === "openshift";
   const path = isProject ? `${PROJECT_API}/projects` : NAMESPACES;
   // A ProjectRequest drops labels, so projects are identified by an annotation, and no selector finds them.
-  const homes = cluster.watch<KubeObject>(path, isProject ? null : cluster.ours);
-  const allPods = cluster.watch<Pod>("/api/v1/pods");
+  const homes = cluster.watch(path, isProject ? null : cluster.ours);
+  const allPods = cluster.watch("/api/v1/pods");
   /** Pods of all namespaces; undefined when the credential has no right to it. */
-  let pods: ObjectWatch<Pod> | undefined;
+  let pods: ObjectWatch | undefined;
 
   const readPod = (namespace: string, name: string, signal: AbortSignal) =>
-    unlessRefused(connection.get<Pod>({ path: `${podsIn(namespace)}/${name}`, signal }));
+    unlessRefused(cluster.get<KubeObject>({ path: `${podsIn(namespace)}/${name}`, signal }));
 
   /** Creates the node's pod, or reads the one of that name, which an earlier attempt created: the namespace is this node's own. */
-  async function claimPod(order: CreateOrder, namespace: string, signal: AbortSignal): Promise<Pod> {
-    const { name, own } = labelOf(order);
+  async function claimPod(order: KubeOrder, namespace: string, signal: AbortSignal): Promise<KubeObject> {
+    const { name, own } = order.label;
     // The namespace's default account would be an error here: its controller creates it a moment after the namespace.
     const spec = own.isVerbatim ? own.spec : { ...own.spec, serviceAccountName: USER };
     const body = { metadata: { name, labels: labelsOf(order, log), annotations: own.annotations }, spec };
-    const made = connection.post<Pod>({ path: podsIn(namespace), body, signal });
+    const made = cluster.post<KubeObject>({ path: podsIn(namespace), body, signal });
     const pod = (await unlessRefused(made, "AlreadyExists")) ?? (await readPod(namespace, name, signal));
     if (pod !== undefined) return pod;
     throw new DriverError("transient", `pod ${namespace}/${name} was deleted while it was being made`);
   }
 
-  const cloud = kubeCloud<KubeObject>(
+  const cloud = kubeCloud(
     site,
     {
       ...{ path, namespace: "", what: "namespace", isProject },
       watch: (signal) => homes.look(signal),
       nameOf: ({ tag }) => `${tag.pool}-${tag.nodeId}`,
       make(order, name, signal) {
-        const label = labelOf(order);
+        const { label } = order;
         const metadata = { name, labels: labelsOf(order, log) };
         // The pod's name is stored with the namespace, so that `list` can tell a missing pod, also for a label that left the configuration.
-        const about = aboutText(order.tag, label, label.own.isPod ? label.name : null);
+        const about = aboutText(order, label.own.isPod ? label.name : null);
         if (!isProject) {
           const body = { metadata: { ...metadata, annotations: { [ABOUT]: about } } };
-          return connection.post({ path, body, signal });
+          return cluster.post({ path, body, signal });
         }
         const asked = { apiVersion: "project.openshift.io/v1", kind: "ProjectRequest", metadata };
         const body = { ...asked, description: about };
-        return connection.post({ path: `${PROJECT_API}/projectrequests`, body, signal });
+        return cluster.post({ path: `${PROJECT_API}/projectrequests`, body, signal });
       },
       async *boot(order, { metadata: { name: namespace } }, signal) {
-        const { name, own } = labelOf(order);
+        const { name, own } = order.label;
         yield { step: "access", deadlineMs: CALL_MS };
         const role = isProject ? PROJECT_ROLE : await access.roleOf(own.isPod, signal);
         await access.grant(namespace, USER, role, "zuul-role", signal);
         if (!own.isPod) return undefined;
         yield { step: "pod", deadlineMs: CALL_MS };
-        const shared = pods === undefined ? cluster.watch<Pod>(podsIn(namespace)) : allPods;
+        const shared = pods === undefined ? cluster.watch(podsIn(namespace)) : allPods;
         try {
           const watch = await shared.look(signal);
           // Without the note `podReady` would take the pod for a deleted one, because the watch may show it only later.
@@ -83,7 +81,7 @@ export function isolatedNodes(site: Site, closed: AbortSignal): Cloud<KubeObject
       async portOf(home, signal) {
         const { name } = home.metadata;
         const token = await access.token(name, USER, config.own.tokenMs, signal);
-        return portOf(kind, name, aboutOf(home).pod, await connection.access(), token);
+        return portOf(kind, name, aboutOf(home).pod, await cluster.access(), token);
       },
       async stands(home, signal) {
         const { name } = home.metadata;

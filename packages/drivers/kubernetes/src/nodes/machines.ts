@@ -1,11 +1,9 @@
 import {
   type Cloud,
-  type CreateOrder,
   DriverError,
   deadline,
   GONE_MS,
   NodeMachines,
-  type Snapshot,
   sameNode,
   tagOf,
   unlessRefused,
@@ -13,10 +11,11 @@ import {
 } from "@nodeyard/driver";
 import { sleep } from "@nodeyard/runtime";
 import { type KubeObject, listAll, type ObjectWatch } from "../client/index.ts";
+import type { KubeOrder } from "../config.ts";
 import { SUBDOMAIN } from "../grammar.ts";
 import type { Site } from "../site.ts";
 import { aboutOf, markOf, metadataOf } from "./about.ts";
-import { failureOf, hasEnded } from "./ready.ts";
+import { conditionOf, failureOf, hasEnded } from "./ready.ts";
 
 /** Milliseconds for one call with its retries during a restart of the server. */
 export const CALL_MS = 60_000;
@@ -32,7 +31,7 @@ const HELD = ["NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure"]
 const UNHEARD = new Error("no news of an object");
 
 /** A collection in which an object stands for a node: namespaces, projects, or the pods of one project. */
-export interface Collection<T extends KubeObject> {
+export interface Collection {
   /** Path of its API without a slash at the end: `/api/v1/namespaces`. */
   readonly path: string;
   /** Namespace of the collection; empty when it has none. */
@@ -42,30 +41,32 @@ export interface Collection<T extends KubeObject> {
   /** The server answers 403 for what is another owner's or gone. */
   readonly isProject: boolean;
   /** Rejects when the credential may not watch the collection. */
-  watch(signal: AbortSignal): Promise<ObjectWatch<T>>;
+  watch(signal: AbortSignal): Promise<ObjectWatch>;
   /** Nodepool's name for the order's object. Another one is made of it for when it is taken. */
-  nameOf(order: CreateOrder): string;
+  nameOf(order: KubeOrder): string;
   /** One call that creates the object with the order's tag on it. Rejects with reason AlreadyExists when the name is taken. */
-  make(order: CreateOrder, name: string, signal: AbortSignal): Promise<T>;
+  make(order: KubeOrder, name: string, signal: AbortSignal): Promise<KubeObject>;
 }
 
 /**
  * Objects as machines of nodes: claimed by name, identified by their tag, deleted by uid; names are used again, so that an id in here is
  * `NAME/UID`, and in records the name. Errors are the client's, and DriverErrors.
  */
-export function objectsIn<T extends KubeObject>(
-  { cluster: { connection }, clock, installation }: Pick<Site, "cluster" | "clock" | "installation">,
-  { path, namespace, what, isProject, watch, nameOf, make }: Collection<T>,
+export function objectsIn(
+  { cluster, clock, installation }: Pick<Site, "cluster" | "clock" | "installation">,
+  collection: Collection,
   closed: AbortSignal,
-): Pick<Cloud<T>, "machines" | "make" | "makeMs" | "stored" | "last"> {
+): Pick<Cloud<KubeObject>, "machines" | "make" | "makeMs" | "stored" | "last"> {
+  const { path, namespace, what, isProject } = collection;
   const prefix = namespace === "" ? "" : `${namespace}-`;
+  const get = (name: string, signal: AbortSignal) =>
+    cluster.get<KubeObject>({ path: `${path}/${name}`, signal });
 
   /** Reads an object, and tells the watch. Undefined: there is none, or another one has its name. */
-  async function read(id: string, signal: AbortSignal): Promise<T | undefined> {
+  async function read(id: string, signal: AbortSignal): Promise<KubeObject | undefined> {
     const { name, uid } = partsOf(id);
-    const call = connection.get<T>({ path: `${path}/${name}`, signal });
-    const there = await unlessRefused(call, 404, ...(isProject ? [403] : []));
-    const known = await watch(signal);
+    const there = await unlessRefused(get(name, signal), 404, ...(isProject ? [403] : []));
+    const known = await collection.watch(signal);
     const seen = known.get(name, namespace);
     if (there !== undefined) known.note(there);
     if (seen !== undefined && seen.metadata.uid !== there?.metadata.uid) known.forget(seen);
@@ -77,33 +78,27 @@ export function objectsIn<T extends KubeObject>(
     const { name, uid } = partsOf(id);
     if (uid === undefined) {
       const there = await read(id, signal);
-      if (there !== undefined && aboutOf(there).tag?.installation === installation)
-        await remove(idOf(there), signal);
-      return;
+      const isOurs = there !== undefined && aboutOf(there).tag?.installation === installation;
+      return isOurs ? remove(idOf(there), signal) : undefined;
     }
     const body = { propagationPolicy: "Background", preconditions: { uid } };
     // 409: the name belongs to another object now, or the deletion has begun already.
-    const call = connection.delete<KubeObject>({ path: `${path}/${name}`, body, signal });
+    const call = cluster.delete<KubeObject>({ path: `${path}/${name}`, body, signal });
     const left = await unlessRefused(call, 404, 409);
-    const known = await watch(signal);
+    const known = await collection.watch(signal);
     // A busy server tells the watch late, and a deletion of which nothing is heard is repeated. What is gone already is not known any more.
     const isKnown = left?.metadata.uid === uid && known.get(name, namespace)?.metadata.uid === uid;
-    if (isKnown && left?.metadata.deletionTimestamp !== undefined) known.note(left as T);
+    if (isKnown && left?.metadata.deletionTimestamp !== undefined) known.note(left);
   }
 
   /** Waits for news of an object; without any, looks for itself. */
-  async function wait<V>(
-    kind: "active" | "gone",
-    id: string,
-    judge: (snapshot: Snapshot<T>) => V | undefined,
-    signal: AbortSignal,
-  ): Promise<V> {
+  const wait: NodeMachines<KubeObject>["watch"]["wait"] = async (kind, id, judge, signal) => {
     const { name, uid } = partsOf(id);
-    const known = await watch(signal);
+    const known = await collection.watch(signal);
     const began = clock.monotonic();
     for (let heard = began; ; ) {
       using limit = deadline(clock, UNHEARD_MS, () => UNHEARD, signal);
-      const seen = (one: T | undefined, last: T | undefined) =>
+      const seen = (one: KubeObject | undefined, last: KubeObject | undefined) =>
         judge({ item: only(one, uid), departed: false, whole: true, sure: last !== undefined });
       try {
         return await known.wait({ name, namespace }, seen, limit.signal);
@@ -113,24 +108,27 @@ export function objectsIn<T extends KubeObject>(
       const isEnding = known.get(name, namespace)?.metadata.deletionTimestamp !== undefined;
       if (isEnding && clock.monotonic() - heard < HELD_MS) continue;
       heard = clock.monotonic();
-      const held = heldBy(await read(id, signal));
+      const there = await read(id, signal);
+      const held = HELD.map((type) => there && conditionOf(there, type)).find(
+        (one) => one?.status === "True",
+      );
       if (kind === "gone" && held !== undefined && heard - began >= HELD_MS)
-        throw new DriverError("transient", `${what} ${name} does not end: ${held}`);
+        throw new DriverError("transient", `${what} ${name} does not end: ${held.message ?? held.type}`);
     }
-  }
+  };
 
-  const byId = (objects: Iterable<T>) => new Map([...objects].map((one) => [idOf(one), one]));
+  const byId = (objects: Iterable<KubeObject>) => new Map([...objects].map((one) => [idOf(one), one]));
   const stored = (id: string) => `${prefix}${partsOf(id).name}`;
-  const machines = new NodeMachines<T>({
+  const machines = new NodeMachines<KubeObject>({
     ...{ clock, closed, what, read, metadataOf, idOf, createMs: GONE_MS },
     watch: {
       wait,
       async all(signal, now) {
-        const known = await watch(signal);
+        const known = await collection.watch(signal);
         if (now) await known.list(signal);
         return byId(known.values());
       },
-      whole: async (signal) => byId((await listAll<T>(connection, path, signal)).items),
+      whole: async (signal) => byId((await listAll<KubeObject>(cluster, path, signal)).items),
     },
     externalIdOf: (object) => stored(idOf(object)),
     idIn(id) {
@@ -146,33 +144,35 @@ export function objectsIn<T extends KubeObject>(
     isLeaving: ({ metadata }) => metadata.deletionTimestamp !== undefined,
     delete: remove,
   });
+  const removed = async (object: KubeObject, provider: string, signal: AbortSignal) => {
+    await remove(idOf(object), signal);
+    await machines.gone(idOf(object), provider, signal);
+  };
 
   /**
    * Creates the order's object, or finds that an earlier attempt did; undefined: the name is another owner's. One of this node that ends is
    * waited for. Creating first saves a call, and leaves the decision between two launchers to the server.
    */
-  async function claim(order: CreateOrder, name: string, signal: AbortSignal): Promise<string | undefined> {
-    const known = await watch(signal);
+  async function claim(order: KubeOrder, name: string, signal: AbortSignal): Promise<string | undefined> {
+    const known = await collection.watch(signal);
     for (;;) {
-      const made = await unlessRefused(make(order, name, signal), "AlreadyExists");
+      const made = await unlessRefused(collection.make(order, name, signal), "AlreadyExists");
       // The answer to a ProjectRequest has no version.
       if (made?.metadata.resourceVersion) known.note(made);
       if (made !== undefined) return idOf(made);
-      const there = await connection.get<T>({ path: `${path}/${name}`, signal }).catch((error: unknown) => {
-        if (wasRefused(error, 404)) return undefined;
+      const there = await unlessRefused(get(name, signal), 404).catch((error: unknown) => {
         if (isProject && wasRefused(error, 403)) return null;
         throw error;
       });
-      if (there === undefined) {
-        // Deleted between the two calls: the name is free, or will be as soon as the server knows.
-        await sleep(clock, FREE_MS, signal);
-        continue;
+      if (there === null) return undefined;
+      // Deleted between the two calls: the name is free, or will be as soon as the server knows.
+      if (there === undefined) await sleep(clock, FREE_MS, signal);
+      else if (!sameNode(aboutOf(there).tag, order.tag)) return undefined;
+      else {
+        known.note(there);
+        if (!hasEnded(there)) return idOf(there);
+        await removed(there, order.tag.provider, signal);
       }
-      if (there === null || !sameNode(aboutOf(there).tag, order.tag)) return undefined;
-      known.note(there);
-      if (!hasEnded(there)) return idOf(there);
-      await remove(idOf(there), signal);
-      await machines.gone(idOf(there), order.tag.provider, signal);
     }
   }
 
@@ -180,9 +180,10 @@ export function objectsIn<T extends KubeObject>(
     machines,
     stored,
     makeMs: GONE_MS,
-    make: async (order) => async (signal) => {
+    make: async (order: KubeOrder) => async (signal) => {
       // The record gets the name only when it is this node's: by another's, a removal would look at what is not its own.
-      const names = [nameOf(order), `${nameOf(order)}-${markOf(order.tag)}`];
+      const first = collection.nameOf(order);
+      const names = [first, `${first}-${markOf(order.tag)}`];
       for (const name of names) {
         const id = await claim(order, name, signal);
         if (id !== undefined) return id;
@@ -192,11 +193,10 @@ export function objectsIn<T extends KubeObject>(
     },
     /** A launcher whose watch was behind may have taken both names. */
     async *last(tag, { signal }) {
-      for (const one of [...(await watch(signal)).values()]) {
+      for (const one of [...(await collection.watch(signal)).values()]) {
         if (!sameNode(tagOf(metadataOf(one)), tag)) continue;
         yield { step: "gone", deadlineMs: GONE_MS };
-        await remove(idOf(one), signal);
-        await machines.gone(idOf(one), tag.provider, signal);
+        await removed(one, tag.provider, signal);
       }
     },
   };
@@ -213,14 +213,6 @@ function partsOf(id: string): { readonly name: string; readonly uid: string | un
 }
 
 /** The object, unless it is another one of the name. */
-function only<T extends KubeObject>(object: T | undefined, uid: string | undefined): T | undefined {
+function only(object: KubeObject | undefined, uid: string | undefined): KubeObject | undefined {
   return uid === undefined || object?.metadata.uid === uid ? object : undefined;
-}
-
-/** What keeps a namespace from ending, in its own words. */
-function heldBy(object: KubeObject | undefined): string | undefined {
-  const held = object?.status?.conditions?.find(
-    ({ type, status }) => HELD.includes(type) && status === "True",
-  );
-  return held && (held.message ?? held.type);
 }

@@ -1,6 +1,6 @@
 import { DriverError, type DriverErrorKind, deadline, messageOf, type Tag } from "@nodeyard/driver";
 import type { EventList } from "kubernetes-types/core/v1.d.ts";
-import type { Connection, KubeObject, ObjectWatch, Pod } from "../client/index.ts";
+import type { Connection, KubeObject, ObjectWatch } from "../client/index.ts";
 import { POD_MS } from "../config.ts";
 import type { Site } from "../site.ts";
 
@@ -20,17 +20,17 @@ interface PodPlace {
  * call (`note`). The scheduler's words while a pod waits for room are remarked on its node.
  */
 export async function podReady(
-  { cluster: { connection }, clock, config, remark }: Pick<Site, "cluster" | "clock" | "config" | "remark">,
-  watch: ObjectWatch<Pod>,
+  { cluster, clock, config, remark }: Pick<Site, "cluster" | "clock" | "config" | "remark">,
+  watch: ObjectWatch,
   place: PodPlace,
   signal: AbortSignal,
-): Promise<Pod> {
+): Promise<KubeObject> {
   const { roomMs } = config.own;
   const named = `pod ${place.namespace}/${place.name}`;
-  const until = async (ms: number, late: () => DriverError, wanted: (pod: Pod) => boolean) => {
+  const until = async (ms: number, late: () => DriverError, wanted: (pod: KubeObject) => boolean) => {
     using limit = deadline(clock, ms, late, signal);
     // A pod that was deleted is judged by its last state, which has the reason of an eviction.
-    const judge = (pod: Pod | undefined, last: Pod | undefined) => {
+    const judge = (pod: KubeObject | undefined, last: KubeObject | undefined) => {
       const latest = pod ?? last;
       const failure = latest && failureOf(latest);
       if (failure !== undefined) throw new DriverError(failure.kind, `${named}: ${failure.why}`);
@@ -43,44 +43,40 @@ export async function podReady(
   try {
     // Each turn waits for ready or refused, and gives a refused pod `roomMs`.
     for (;;) {
+      const seen = await until(POD_MS, late, (pod) => isReady(pod) || refusalOf(pod) !== undefined);
+      if (isReady(seen)) return seen;
       // The scheduler tries again and again, and only its last words are true now.
-      let latest = await until(POD_MS, late, (pod) => isReady(pod) || isRefused(pod));
-      if (isReady(latest)) return latest;
-      remark(place.tag, `the cluster's scheduler had no room at first: ${refusalOf(latest)}`);
-      const noRoom = () => new DriverError("capacity", `${named} cannot be scheduled: ${refusalOf(latest)}`);
+      let said = refusalOf(seen);
+      remark(place.tag, `the cluster's scheduler had no room at first: ${said}`);
+      const noRoom = () => new DriverError("capacity", `${named} cannot be scheduled: ${said}`);
       await until(roomMs, noRoom, (pod) => {
-        latest = pod;
-        return !isRefused(pod);
+        said = refusalOf(pod) ?? said;
+        return refusalOf(pod) === undefined;
       });
     }
   } catch (error) {
     // Only the limit of this function is explained. The caller's signal may abort with a timeout too, that of its step.
     if (!(error instanceof DriverError && error.kind === "timeout") || signal.aborted) throw error;
     const phase = watch.get(place.name, place.namespace)?.status?.phase ?? "not there";
-    const why = [`${error.message}; it is ${phase}`, ...(await warningsOf(connection, place, signal))];
+    const why = [`${error.message}; it is ${phase}`, ...(await warningsOf(cluster, place, signal))];
     throw new DriverError("timeout", why.join("; "), { cause: error });
   }
 }
 
 /** The condition of this type, undefined while the cluster has not set it. */
-function conditionOf({ status }: KubeObject, type: string) {
+export function conditionOf({ status }: KubeObject, type: string) {
   return status?.conditions?.find((condition) => condition.type === type);
 }
 
 /** The pod runs and every container passes its readiness probe. */
-function isReady(pod: Pod): boolean {
+function isReady(pod: KubeObject): boolean {
   return pod.status?.phase === "Running" && conditionOf(pod, "Ready")?.status === "True";
 }
 
-/** The scheduler has found no node for the pod. */
-function isRefused(pod: Pod): boolean {
-  const { status, reason } = conditionOf(pod, "PodScheduled") ?? {};
-  return status === "False" && reason === "Unschedulable";
-}
-
-/** The scheduler's own words, which name the missing resource: "0/3 nodes are available: 3 Insufficient cpu". */
-function refusalOf(pod: Pod): string {
-  return conditionOf(pod, "PodScheduled")?.message ?? "no reason given";
+/** The scheduler's own words when it finds no node, which name the missing resource: "0/3 nodes are available: 3 Insufficient cpu". */
+function refusalOf(pod: KubeObject): string | undefined {
+  const { status, reason, message = "no reason given" } = conditionOf(pod, "PodScheduled") ?? {};
+  return status === "False" && reason === "Unschedulable" ? message : undefined;
 }
 
 /** Whether a pod has ended, or a namespace or pod is being deleted. `restartPolicy: Never`: a pod does not start again. */

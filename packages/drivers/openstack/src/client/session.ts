@@ -4,6 +4,7 @@ import {
   callText,
   type HttpAnswer,
   jsonIn,
+  jsonRequest,
   keepSecret,
   messageOf,
   OddAnswer,
@@ -70,12 +71,8 @@ async function logIn(
   clock: Clock,
 ): Promise<Token> {
   for (const key of SECRETS) keepSecret(credential.values[key]);
-  const request: Unsent = {
-    method: "POST",
-    url: `${identityUrl(credential.authUrl)}/auth/tokens`,
-    headers: { "content-type": "application/json", accept: "application/json" },
-    body: JSON.stringify(authBody(credential)),
-  };
+  const url = `${identityUrl(credential.authUrl)}/auth/tokens`;
+  const request = jsonRequest("POST", url, { body: authBody(credential) });
   const what = callText(request, "identity");
   const answer = await ask(request);
   if (answer.status >= 400) throw new ApiError(what, answer, faultOf(answer));
