@@ -1,4 +1,4 @@
-import { type Clock, sleep } from "@nodeyard/runtime";
+import { abortable, type Clock, sleep } from "@nodeyard/runtime";
 import { DriverError } from "../errors.ts";
 import { SharedValue } from "./shared-value.ts";
 
@@ -121,49 +121,43 @@ export class ListWatch<T> {
    * only cause a delay; the caller's deadline is the limit. `kind` selects the statistics of waits, since a boot takes longer than a
    * deletion.
    */
-  wait<V>(
+  async wait<V>(
     kind: Wait,
     id: string,
     judge: (snapshot: Snapshot<T>) => V | undefined,
     signal: AbortSignal,
   ): Promise<V> {
-    if (this.#options.read !== undefined) return this.#byReads(this.#options.read, id, judge, signal);
-    return new Promise((resolve, reject) => {
-      const started = this.#options.clock.monotonic();
-      const end = () => {
-        this.#waiters.delete(look);
-        signal.removeEventListener("abort", onAbort);
-      };
-      const onAbort = () => {
-        end();
-        reject(signal.reason);
-      };
-      const look = () => {
-        const known = this.#known;
-        // A list that was requested before the wait began may not contain the server yet.
-        if (known === undefined || known.since < started) return;
-        try {
-          const gone = known.departed.get(id);
-          const item = known.items.get(id) ?? gone;
-          const whole = known.wholeAt === known.since;
-          const { settledMs = SETTLED_MS } = this.#options;
-          const sure = whole && known.since - started > settledMs;
-          const judged = judge({ item, departed: gone !== undefined, whole, sure });
-          if (judged === undefined) return;
-          this.#remember(kind, this.#options.clock.monotonic() - started);
-          end();
-          resolve(judged);
-        } catch (error) {
-          end();
-          reject(error);
-        }
-      };
-      if (signal.aborted) return reject(signal.reason);
-      if (this.#closed) return reject(new DriverError("transient", `the ${this.#options.what} is closed`));
-      signal.addEventListener("abort", onAbort, { once: true });
-      this.#waiters.set(look, kind);
-      this.#wake(started + Math.max(this.#pause(), this.#patience(kind)));
-    });
+    const { clock, what, read, settledMs = SETTLED_MS } = this.#options;
+    if (read !== undefined) return this.#byReads(read, id, judge, signal);
+    signal.throwIfAborted();
+    if (this.#closed) throw new DriverError("transient", `the ${what} is closed`);
+    const started = clock.monotonic();
+    const { promise, resolve, reject } = Promise.withResolvers<V>();
+    const look = () => {
+      const known = this.#known;
+      // A list that was requested before the wait began may not contain the server yet.
+      if (known === undefined || known.since < started) return;
+      try {
+        const gone = known.departed.get(id);
+        const item = known.items.get(id) ?? gone;
+        const whole = known.wholeAt === known.since;
+        const sure = whole && known.since - started > settledMs;
+        const judged = judge({ item, departed: gone !== undefined, whole, sure });
+        if (judged === undefined) return;
+        this.#remember(kind, clock.monotonic() - started);
+        resolve(judged);
+      } catch (error) {
+        reject(error);
+      }
+      this.#waiters.delete(look);
+    };
+    this.#waiters.set(look, kind);
+    this.#wake(started + Math.max(this.#pause(), this.#patience(kind)));
+    try {
+      return await abortable(promise, signal);
+    } finally {
+      this.#waiters.delete(look);
+    }
   }
 
   async #byReads<V>(

@@ -106,7 +106,7 @@ export class SharedValues<T = unknown> {
   /** `what` is the key, and names the value in messages. `how` is that of the first call. */
   get<V extends T>(
     what: string,
-    how: Pick<SharedValueOptions<V>, "load" | "freshMs" | "staleMs">,
+    how: Omit<SharedValueOptions<V>, "clock" | "what">,
     signal: AbortSignal,
   ): Promise<V> {
     let shared = this.#known.get(what);
