@@ -4,10 +4,11 @@ import {
   deadline,
   type Machine,
   messageOf,
-  type Step,
   type StepContext,
+  type Steps,
   type Tag,
 } from "@nodeyard/driver";
+import type { Accelerator } from "./edge/accelerators.ts";
 import { Boot } from "./edge/boot.ts";
 import type { HostFolder } from "./edge/host-folder.ts";
 import { SavedBoot } from "./edge/saved-boot.ts";
@@ -32,111 +33,36 @@ export async function* createSteps(
   host: HostFolder,
   order: CreateOrder,
   { signal, externalId }: StepContext,
-): AsyncGenerator<Step, Machine, void> {
+): Steps<Machine> {
   const boot = new Boot(host, order);
   const { name } = boot;
   const kept = externalId === name ? {} : { save: { externalId: name } };
   yield { step: "folder", deadlineMs: STEP_MS, ...kept };
   await host.claim(name, { hostname: order.hostname, resources: needOf(order.label) });
 
-  const saved = new SavedBoot(host, boot);
+  const saved = new SavedBoot(boot);
   // A guest that its launcher restored but did not release would never answer.
   if (await saved.halfway()) await host.reset(name, signal);
   let resumed = false;
   if ((await host.nodes.running(name)) === undefined) {
     yield { step: "image", deadlineMs: IMAGE_MS };
     const sources = await boot.images(signal);
-    resumed = yield* resume(host, order, boot, saved, sources, signal);
-    if (!resumed) yield* coldStart(host, order, boot, sources, signal);
+    resumed = yield* resume(boot, saved, sources, signal);
+    if (!resumed) yield* coldStart(boot, sources, signal);
   }
   const running = await host.nodes.running(name);
   if (running === undefined)
     throw new DriverError("transient", `${host.config.name}: the machine of ${order.hostname} ended at once`);
-  const machine = await describe(host, order, boot, running.port);
-  if (!resumed || !order.label.hostKeyChecking || !showsKeys(order)) return machine;
+  const machine = await describe(boot, running.port);
+  if (!resumed || !order.label.hostKeyChecking || !boot.showsKeys) return machine;
 
   yield { step: "host-keys", deadlineMs: STEP_MS };
   const hostKeys = await saved.hostKeys(running.port, signal);
   return hostKeys === undefined ? machine : { ...machine, hostKeys };
 }
 
-/** Boots the machine from its image: makes the disk, finds the accelerator, starts QEMU. */
-async function* coldStart(
-  host: HostFolder,
-  order: CreateOrder,
-  boot: Boot,
-  sources: Sources,
-  signal: AbortSignal,
-): AsyncGenerator<Step, void, void> {
-  yield { step: "disk", deadlineMs: STEP_MS };
-  await boot.disk(sources, signal);
-
-  const probed = yield* accelerate(host, order, boot, signal);
-  if (probed.runs) return;
-  yield { step: "start", deadlineMs: STEP_MS };
-  // Again, because a failed probe removed the disk that its guest had written to. An existing one is kept.
-  await boot.disk(sources, signal);
-  await boot.start(probed.accelerator, signal);
-}
-
-/**
- * Continues the machine from a saved state. False when it must boot: the label says so, its disk exists already, it is not known
- * yet whether KVM works, or continuing failed, which is logged and cleaned up.
- */
-async function* resume(
-  host: HostFolder,
-  order: CreateOrder,
-  boot: Boot,
-  saved: SavedBoot,
-  sources: Sources,
-  signal: AbortSignal,
-): AsyncGenerator<Step, boolean, void> {
-  const { config, context } = host;
-  if (!boot.own.savedState || (await boot.hasDisk())) return false;
-  const accelerator = await settled(host, order, boot);
-  if (accelerator === undefined) return false;
-  const limitMs = config.bootTimeoutMs + RESUME_MS;
-  let state: SavedState | undefined;
-  try {
-    yield { step: "saved-state", deadlineMs: limitMs };
-    state = await saved.state(sources, accelerator, signal);
-    yield { step: "resume", deadlineMs: limitMs };
-    await resumeInTime(saved, state, accelerator, host, signal);
-    host.saving.proven(state.key);
-    return true;
-  } catch (error) {
-    signal.throwIfAborted();
-    const facts = { provider: config.name, label: order.label.name, why: messageOf(error) };
-    context.log.warn(facts, "cannot start from a saved state: the machine boots");
-    // A step of its own, so that it is counted in the metrics and shown in the node's history.
-    yield { step: "saved-state-failed", deadlineMs: STEP_MS };
-    // Without a state it was the making that failed, which `Saving` has counted already.
-    if (state !== undefined) await host.saving.spoiled(state.key);
-    await host.reset(boot.name, signal);
-    return false;
-  }
-}
-
-/** Limits the time, so that the machine can still boot within its step. */
-async function resumeInTime(
-  saved: SavedBoot,
-  state: SavedState,
-  accelerator: "kvm" | "tcg",
-  { config, context }: HostFolder,
-  signal: AbortSignal,
-): Promise<void> {
-  const ms = config.bootTimeoutMs;
-  const late = () => new DriverError("timeout", `the guest did not continue within ${ms} ms`);
-  using limit = deadline(context.clock, ms, late, signal);
-  await saved.resume(state, accelerator, limit.signal);
-}
-
 /** Removes a machine, whatever is left of it. The tag identifies it; the stored id is not used. */
-export async function* removeSteps(
-  host: HostFolder,
-  tag: Tag,
-  { signal }: StepContext,
-): AsyncGenerator<Step, void, void> {
+export async function* removeSteps(host: HostFolder, tag: Tag, { signal }: StepContext): Steps<void> {
   const name = nodeName(tag);
   yield { step: "stop", deadlineMs: STEP_MS };
   await host.stop(name, signal);
@@ -145,52 +71,88 @@ export async function* removeSteps(
   await host.discard(name);
 }
 
+/** Boots the machine from its image: makes the disk, finds the accelerator, starts QEMU. */
+async function* coldStart(boot: Boot, sources: Sources, signal: AbortSignal): Steps<void> {
+  yield { step: "disk", deadlineMs: STEP_MS };
+  await boot.disk(sources, signal);
+
+  const { accelerator, runs } = yield* accelerate(boot, signal);
+  if (runs) return;
+  yield { step: "start", deadlineMs: STEP_MS };
+  // Again, because a failed probe removed the disk that its guest had written to. An existing one is kept.
+  await boot.disk(sources, signal);
+  await boot.start(accelerator, signal);
+}
+
+/**
+ * Continues the machine from a saved state. False when it must boot: the label says so, its disk exists already, it is not known
+ * yet whether KVM works, or continuing failed, which is logged and cleaned up.
+ */
+async function* resume(boot: Boot, saved: SavedBoot, sources: Sources, signal: AbortSignal): Steps<boolean> {
+  const { host, order } = boot;
+  const { config, context, saving } = host;
+  if (!boot.own.savedState || (await boot.hasDisk())) return false;
+  const accelerator = await settled(boot);
+  if (accelerator === undefined) return false;
+  const limitMs = config.bootTimeoutMs + RESUME_MS;
+  let state: SavedState | undefined;
+  try {
+    yield { step: "saved-state", deadlineMs: limitMs };
+    state = await saved.state(sources, accelerator, signal);
+    yield { step: "resume", deadlineMs: limitMs };
+    // In a shorter time, so that the machine can still boot within its step.
+    const ms = config.bootTimeoutMs;
+    const late = () => new DriverError("timeout", `the guest did not continue within ${ms} ms`);
+    using limit = deadline(context.clock, ms, late, signal);
+    await saved.resume(state, accelerator, limit.signal);
+    saving.proven(state.key);
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    const facts = { provider: config.name, label: order.label.name, why: messageOf(error) };
+    context.log.warn(facts, "cannot start from a saved state: the machine boots");
+    // A step of its own, so that it is counted in the metrics and shown in the node's history.
+    yield { step: "saved-state-failed", deadlineMs: STEP_MS };
+    // Without a state it was the making that failed, which `Saving` has counted already.
+    if (state !== undefined) await saving.spoiled(state.key);
+    await host.reset(boot.name, signal);
+    return false;
+  }
+}
+
 /** With `auto` the first machine of an image is the probe. If it answers under KVM it keeps running. `runs`: it is that machine. */
 async function* accelerate(
-  host: HostFolder,
-  order: CreateOrder,
   boot: Boot,
   signal: AbortSignal,
-): AsyncGenerator<Step, { readonly accelerator: "kvm" | "tcg"; readonly runs: boolean }, void> {
-  const { config, context } = host;
-  const { probeTimeoutMs } = config.own;
-  const known = await settled(host, order, boot);
+): Steps<{ readonly accelerator: Accelerator; readonly runs: boolean }> {
+  const { host, order } = boot;
+  const { config, context, accelerators } = host;
+  const known = await settled(boot);
   if (known !== undefined) return { accelerator: known, runs: false };
-  const key = await host.accelerators.key(boot.files());
+  const key = await accelerators.key(boot.files());
 
-  yield { step: "kvm-probe", deadlineMs: probeTimeoutMs + 2 * STEP_MS };
+  yield { step: "kvm-probe", deadlineMs: config.own.probeTimeoutMs + 2 * STEP_MS };
   // One probe per image: the other machines wait for its result.
-  const awaited = host.accelerators.awaited(key, signal);
+  const awaited = accelerators.awaited(key, signal);
   if (awaited !== undefined) return { accelerator: await awaited, runs: false };
-  const found = await host.accelerators.probe(key, () => boot.probe(signal));
-  context.log.info(
-    { provider: config.name, image: order.label.image?.name, accelerator: found },
-    "probe boot",
-  );
-  return { accelerator: found, runs: found === "kvm" };
+  const accelerator = await accelerators.probe(key, () => boot.probe(signal));
+  context.log.info({ provider: config.name, image: order.label.image?.name, accelerator }, "probe boot");
+  return { accelerator, runs: accelerator === "kvm" };
 }
 
 /** The accelerator of the machine; undefined when a probe must decide. */
-async function settled(host: HostFolder, order: CreateOrder, boot: Boot): Promise<"kvm" | "tcg" | undefined> {
+async function settled(boot: Boot): Promise<Accelerator | undefined> {
+  const { host, showsKeys } = boot;
   const { accelerator } = host.config.own;
   if (accelerator !== "auto") return accelerator;
   // Only a host key proves that the guest runs: user-mode networking accepts connections on every forwarded port.
-  if (!showsKeys(order) || !(await host.kvm())) return "tcg";
+  if (!showsKeys || !(await host.kvm())) return "tcg";
   return host.accelerators.get(await host.accelerators.key(boot.files()));
 }
 
-/** Whether the label's machines have host keys, which scans return. */
-function showsKeys(order: CreateOrder): boolean {
-  return ["ssh", "network_cli"].includes(order.label.connection.type);
-}
-
 /** The machine for the node's record. `forwarded`: the host's port that leads to the guest; null: the guest has an address of its own. */
-async function describe(
-  host: HostFolder,
-  order: CreateOrder,
-  boot: Boot,
-  forwarded: number | null,
-): Promise<Machine> {
+async function describe(boot: Boot, forwarded: number | null): Promise<Machine> {
+  const { host, order } = boot;
   const { wanted } = await boot.facts();
   const { host: address, port } = boot.reached(wanted, forwarded);
   const ipv6 = address.includes(":");

@@ -7,7 +7,7 @@ import { systemClock } from "@nodeyard/runtime";
 import { afterAll, describe, expect, test } from "vitest";
 import { blankDisk, Launches, type QemuRig, qemuRig, requireQemu } from "../../../../testing/qemu/index.ts";
 import { requireRoot } from "../../../../testing/skipped.ts";
-import { assertIdsUnused, Numbers } from "../src/edge/numbers.ts";
+import { assertIdsUnused, openNumbers } from "../src/edge/numbers.ts";
 
 const skip = requireQemu();
 const noRoot = skip ?? requireRoot();
@@ -60,7 +60,7 @@ describe.skipIf(noRoot)("a user for each machine", () => {
   test("must be unused; a number that a launcher took before it died is reused when it is needed", async () => {
     const all = join(folder, "taken");
     await expect(assertIdsUnused({ first: 0, last: 10 })).rejects.toThrow(/which is root/);
-    const users = await Numbers.open(all, { first: 61300, last: 61301 }, "users");
+    const users = await openNumbers(all, { first: 61300, last: 61301 }, "users");
     const nobody = async () => false;
     const now = systemClock.now();
     expect(await users.take("a", nobody, now)).toBe(61300);

@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { release } from "node:os";
 import { join } from "node:path";
-import { abortable } from "@nodeyard/driver";
+import { abortable, hashOf } from "@nodeyard/driver";
 import { ignoring } from "./files.ts";
 import { stamp } from "./image-files.ts";
 
@@ -26,10 +25,7 @@ export class Accelerators {
   async key(files: readonly string[]): Promise<string> {
     const stamps = await Promise.all(files.map(stamp));
     // Without the number of links and the time of change: both change with every machine that is linked to the file.
-    const content = stamps.map((text) => text.split(" ").slice(0, 4).join(" "));
-    return createHash("sha256")
-      .update(JSON.stringify([release(), ...content]))
-      .digest("hex");
+    return hashOf([release(), ...stamps.map((text) => text.split(" ").slice(0, 4).join(" "))]);
   }
 
   /** The stored result; undefined when the image was not probed on this kernel, or the file is damaged. */

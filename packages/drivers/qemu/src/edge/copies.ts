@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { abortable, type Clock, DriverError, deadline, type Random } from "@nodeyard/driver";
+import { type Clock, DriverError, type Random, SharedValues } from "@nodeyard/driver";
 import type { FileImage } from "../config.ts";
+import { mapError } from "../errors.ts";
 import { folders, ignoring, readFacts, sync } from "./files.ts";
 import { copied, inspected, placed, stamp } from "./image-files.ts";
 import type { Account } from "./tools.ts";
@@ -20,15 +21,14 @@ export class Copies {
   readonly #account: Account;
   readonly #clock: Clock;
   readonly #random: Random;
-  /** Copies in progress by name. They go on when their callers give up. */
-  readonly #underWay = new Map<string, Promise<StoredImage>>();
-  readonly #closed = new AbortController();
+  readonly #copying: SharedValues<StoredImage>;
 
   constructor(root: string, account: Account, clock: Clock, random: Random) {
     this.#root = root;
     this.#account = account;
     this.#clock = clock;
     this.#random = random;
+    this.#copying = new SharedValues(clock);
   }
 
   /** The checked copy of the image in its present state. Concurrent callers share one copy in progress. */
@@ -48,7 +48,7 @@ export class Copies {
 
   /** Ends copies in progress; their callers get an error. */
   close(): void {
-    this.#closed.abort(new DriverError("transient", "the copies of images are closed"));
+    this.#copying.close();
   }
 
   async #get(path: string, format: string, signal: AbortSignal): Promise<StoredImage> {
@@ -62,20 +62,12 @@ export class Copies {
     const name = `${digest(`${format} ${path}`)}-${digest(now)}`;
     const there = await this.#there(name);
     if (there !== undefined) return there;
-    const underWay = this.#underWay.get(name) ?? this.#start(name, path, format, now);
-    return abortable(underWay, signal);
-  }
-
-  #start(name: string, path: string, format: string, now: string): Promise<StoredImage> {
-    const late = () => new DriverError("timeout", `copying ${path} took longer than ${COPY_MS} ms`);
-    const limit = deadline(this.#clock, COPY_MS, late, this.#closed.signal);
-    const copying = this.#copy(name, path, format, now, limit.signal).finally(() => {
-      limit.cancel();
-      this.#underWay.delete(name);
-    });
-    this.#underWay.set(name, copying);
-    copying.catch(() => {});
-    return copying;
+    const load = (limit: AbortSignal) =>
+      this.#copy(name, path, format, now, limit).catch((error: unknown) => {
+        throw mapError(error, path);
+      });
+    // A copy goes on when its callers give up.
+    return this.#copying.get(`copy ${name} of ${path}`, { load, loadMs: COPY_MS, freshMs: -1 }, signal);
   }
 
   async #copy(name: string, path: string, format: string, now: string, signal: AbortSignal) {

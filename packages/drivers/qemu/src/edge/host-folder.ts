@@ -14,7 +14,7 @@ import type { QemuProviderConfig } from "../config.ts";
 import { quotaOf } from "../machine/amounts.ts";
 import { imageName, imageTag, nodeTag } from "../names.ts";
 import { Accelerators } from "./accelerators.ts";
-import { Allotments } from "./allotments.ts";
+import { type Allotments, allotmentsOf, openAllotments } from "./allotments.ts";
 import { Copies } from "./copies.ts";
 import { succeeds, tidy } from "./files.ts";
 import { accountOf, amountsOf, emulatorOf, enter, type HostId, thisHost } from "./host.ts";
@@ -86,7 +86,7 @@ export class HostFolder {
     await enter(folder, host, wanted, looks);
     // A missing program is reported now, and not by the first launch.
     for (const program of [emulator, "qemu-img", "mcopy"]) await run(program, ["--version"], { signal });
-    const allotments = looks ? Allotments.none() : await Allotments.open(config, account, context, signal);
+    const allotments = looks ? allotmentsOf({}) : await openAllotments(config, account, context, signal);
     try {
       const opened = new HostFolder(config, context, { account, host, allotments });
       if (looks) return opened;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { DriverError, deadline } from "@nodeyard/driver";
 import { FILES } from "../machine/command-line.ts";
 import { orders, savedKey } from "../machine/saved.ts";
+import type { Accelerator } from "./accelerators.ts";
 import type { Boot } from "./boot.ts";
 import { linked, succeeds } from "./files.ts";
 import { emulatorOf, processorOf } from "./host.ts";
@@ -43,8 +44,8 @@ export class SavedBoot {
   readonly #host: HostFolder;
   readonly #boot: Boot;
 
-  constructor(host: HostFolder, boot: Boot) {
-    this.#host = host;
+  constructor(boot: Boot) {
+    this.#host = boot.host;
     this.#boot = boot;
   }
 
@@ -55,7 +56,7 @@ export class SavedBoot {
   }
 
   /** The state for the machine; it is made if needed. Rejects when none can be made for some time. */
-  async state(sources: Sources, accelerator: "kvm" | "tcg", signal: AbortSignal): Promise<SavedState> {
+  async state(sources: Sources, accelerator: Accelerator, signal: AbortSignal): Promise<SavedState> {
     const host = this.#host;
     const { config } = host;
     const { base, kernel, initrd } = sources;
@@ -76,7 +77,7 @@ export class SavedBoot {
   }
 
   /** Restores the guest as this machine and releases it. Resolves when the guest has applied its identity (name, keys, entropy). */
-  async resume({ state, disk }: SavedState, accelerator: "kvm" | "tcg", signal: AbortSignal): Promise<void> {
+  async resume({ state, disk }: SavedState, accelerator: Accelerator, signal: AbortSignal): Promise<void> {
     const host = this.#host;
     const { config, context } = host;
     const { folder, own } = this.#boot;
@@ -137,7 +138,7 @@ export class SavedBoot {
     name: string,
     draft: SavedState,
     sources: Sources,
-    accelerator: "kvm" | "tcg",
+    accelerator: Accelerator,
     signal: AbortSignal,
   ) {
     const host = this.#host;

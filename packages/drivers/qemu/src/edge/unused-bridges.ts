@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type DriverContext, sleep } from "@nodeyard/driver";
-import { Bridge } from "./bridge.ts";
+import { bridgeFolders, removeBridge } from "./bridge.ts";
 import { folders, ignoring, readFacts } from "./files.ts";
 import { type Maker, makerAlive, thisMaker } from "./process.ts";
 
@@ -41,7 +41,7 @@ export async function removeUnused(
   signal: AbortSignal,
   but?: string,
 ): Promise<void> {
-  for (const folder of await Bridge.folders(signal))
+  for (const folder of await bridgeFolders(signal))
     if (folder !== but) await removeIfUnused(folder, context, signal);
 }
 
@@ -56,7 +56,7 @@ export async function removeIfUnused(
   const mark = isThere ? await marked(folder, "leaving", random.uuid()) : undefined;
   try {
     if ((await anyAlive(join(folder, "open"))) || (await hasGuests(folder))) return;
-    await Bridge.remove(folder, signal);
+    await removeBridge(folder, signal);
     log.info({ folder }, "removed the bridge of a folder without machines");
   } finally {
     if (mark !== undefined) await rm(mark, { force: true });

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hashOf } from "@nodeyard/driver";
 import type { QemuLabelOwn } from "../config.ts";
 
 /** What a saved state depends on. It contains nothing of a node or label, because the guest is saved before it has an identity. */
@@ -20,10 +20,7 @@ type Shape = Pick<QemuLabelOwn, "boot" | "cores" | "ram" | "disk" | "seed">;
 /** The key of a state. Two machines have the same key only if one state serves both. */
 export function savedKey(subject: SavedSubject, { boot, cores, ram, disk, seed }: Shape): string {
   const shape = { arguments: boot?.arguments ?? null, cores, ram, disk, seed };
-  return createHash("sha256")
-    .update(JSON.stringify([LAYOUT, subject, shape]))
-    .digest("hex")
-    .slice(0, 40);
+  return hashOf([LAYOUT, subject, shape]).slice(0, 40);
 }
 
 /** Version of the devices in a state. Increase it whenever the command line changes what the guest sees. */
