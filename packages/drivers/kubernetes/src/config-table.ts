@@ -30,18 +30,23 @@ const object = (description: string, about: About = {}) =>
   Key.mapping(description, about).map((raw): Raw => raw ?? {});
 const LABELS = { keys: kube.QUALIFIED, like: kube.EMPTY_OR_LABEL_VALUE };
 
-/** Amounts of a container, in the file's units: cores, MiB, MB. */
-export type Amounts = Readonly<Partial<Record<"cpu" | "memory" | "storage", number>>>;
+/** Amounts of a container by resource, as quantities of Kubernetes: "2", "512Mi". */
+export type Amounts = Readonly<Record<string, string>>;
 
 /** A request of 0 is taken; the server refuses a negative amount. */
 const AMOUNT = { like: Is.FROM_0 };
 /** The keys of such amounts, with `start` and `end` around the amount's name. */
-const amountKeys = (start: string, end: string, meaning: string) =>
-  Key.group({
-    [`${start}cpu${end}`]: Key.integer(`Cores${meaning}.`, AMOUNT).as("cpu"),
-    [`${start}memory${end}`]: Key.integer(`Memory${meaning}.`, { unit: "MiB", ...AMOUNT }).as("memory"),
-    [`${start}storage${end}`]: Key.integer(`Storage${meaning}.`, { unit: "MB", ...AMOUNT }).as("storage"),
+const amountKeys = (start: string, end: string, meaning: string) => {
+  const key = (what: string, suffix: string, about: About = {}) =>
+    Key.integer(`${what}${meaning}.`, { ...AMOUNT, ...about }).map((amount) =>
+      amount === null ? null : `${amount}${suffix}`,
+    );
+  return Key.group({
+    [`${start}cpu${end}`]: key("Cores", "").as("cpu"),
+    [`${start}memory${end}`]: key("Memory", "Mi", { unit: "MiB" }).as("memory"),
+    [`${start}storage${end}`]: key("Storage", "M", { unit: "MB" }).as("ephemeral-storage"),
   }).map((amounts): Amounts => present(amounts));
+};
 
 // Nodes of these drivers have no login user: clients reach them through the API server.
 const { "python-path": pythonPath, "shell-type": shellType } = Key.loginKeys;

@@ -85,9 +85,9 @@ function compileLabel(label: LabelValues, pool: PoolValues): Omit<LabelConfig<Ku
   const requests = { ...pool.defaultRequests, ...label.requests };
   const spec = isVerbatim ? label.spec : generatedSpec(label, pool, requests);
   if (isPod) checkPod(label, spec);
+  const containers: readonly PodContainer[] = Array.isArray(spec.containers) ? spec.containers : [];
   const amounts = {
-    ...{ cores: 0, ram: 0 },
-    ...containerAmounts((spec.containers ?? []) as readonly PodContainer[]),
+    ...{ cores: 0, ram: 0, ...containerAmounts(containers) },
     // It takes precedence, and a node is always one instance.
     ...(label.at.has("extra-resources") ? label.extraResources : pool.defaultLabelExtraResources),
     instances: 1,
@@ -123,28 +123,14 @@ function checkPod(label: LabelValues, { containers }: Raw): void {
   }
 }
 
-/** What Kubernetes calls the amounts of a container, and the suffix that says their unit. */
-const RESOURCES = {
-  cpu: ["cpu", ""],
-  memory: ["memory", "Mi"],
-  storage: ["ephemeral-storage", "M"],
-} as const;
-
 /** The `spec` of a pod with one container. Absent keys are left out, so that the cluster's own defaults apply. */
 function generatedSpec(label: LabelValues, pool: PoolValues, requests: Amounts): Raw {
   const { gpu, gpuResource, imagePullSecrets } = label;
   // The API server refuses a GPU request that differs from its limit, so both get this amount.
   const gpus = gpu !== null && gpuResource !== null && { [gpuResource]: gpu.toFixed(2) };
-  const quantities = (amounts: Amounts) => {
-    const named = Object.entries(RESOURCES).flatMap(([key, [resource, suffix]]) => {
-      const amount = amounts[key as keyof Amounts];
-      return amount === undefined ? [] : [[resource, `${amount}${suffix}`]];
-    });
-    return { ...Object.fromEntries(named), ...gpus };
-  };
   const resources = {
-    requests: quantities(requests),
-    limits: quantities({ ...requests, ...pool.defaultLimits, ...label.limits }),
+    requests: { ...requests, ...gpus },
+    limits: { ...requests, ...pool.defaultLimits, ...label.limits, ...gpus },
   };
   const container = {
     name: label.name,
