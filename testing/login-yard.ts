@@ -44,7 +44,9 @@ providers:
   }
 
   /** Leases that have not ended. */
-  leases(): Promise<readonly { readonly state: string; readonly job: { readonly id: string } | null }[]> {
+  leases(): Promise<
+    readonly { readonly id: string; readonly state: string; readonly job: { readonly id: string } | null }[]
+  > {
     return this.site.json("list", "--leases");
   }
 
@@ -54,7 +56,7 @@ providers:
   }
 }
 
-/** Looks again until it is so; the runner of tests has the limit of time. */
-export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 100));
+/** Looks again until it is so, after such pauses; the runner of tests has the limit of time. */
+export async function until(isSo: () => boolean | Promise<boolean>, pauseMs = 100): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, pauseMs));
 }

@@ -137,6 +137,24 @@ ${more}`,
     await connector.kill("SIGTERM");
   });
 
+  test("a job's end costs no runner its place in line", async () => {
+    const connector = await connect();
+    const gates = many("next", 8).map((name) => join(yard.site.folder, name));
+    const jobs = gates.map((gate) => set().add(`until [ -e ${gate} ]; do sleep 0.1; done`));
+    const running = () => jobs.filter(({ state }) => state === "running").length;
+    await until(async () => running() === 4 && (await yard.leases()).length === 8);
+    const leases = (await yard.leases()).map(({ id }) => id);
+    for (const gate of gates.slice(0, 4)) writeFileSync(gate, "");
+    await until(async () => (await yard.leases()).length < 8);
+    for (const gate of gates) {
+      writeFileSync(gate, "");
+      expect(leases).toEqual(expect.arrayContaining((await yard.leases()).map(({ id }) => id)));
+    }
+    await ended();
+    await clean();
+    await connector.kill("SIGTERM");
+  });
+
   test("a job that ends while no connector runs costs no other job its runner", async () => {
     const first = await connect();
     const gates = many("open", 3).map((name) => join(yard.site.folder, name));

@@ -147,7 +147,7 @@ async function sweep(
       log.warn({ runner: one.name }, "removed a runner without a lease");
 }
 
-/** How many runners each rule needs; says to each pool which runner has which job. */
+/** How many runners each rule needs; says to each pool which runner has which job, and which has one no more. */
 function demand(pools: readonly Served[], working: readonly GiteaJob[], queued: readonly GiteaJob[]) {
   const counts = new Map(pools.map((rule) => [rule, 0]));
   const add = (rule: Served) => counts.set(rule, counts.get(rule)! + 1);
@@ -157,6 +157,9 @@ function demand(pools: readonly Served[], working: readonly GiteaJob[], queued: 
     rule.pool.busy(job.runner_name!, { id: String(job.id), name: job.name, url: job.html_url || null });
     add(rule);
   }
+  for (const { pool } of pools)
+    for (const { name, state } of pool.runners.values())
+      if (state === "busy" && !working.some((job) => job.runner_name === name)) pool.done(name);
   for (const { id, labels } of queued) {
     if (working.some((job) => job.id === id)) continue;
     // Gitea gives a job to any runner that has all of its labels.

@@ -119,8 +119,9 @@ export class ScaleSet {
       url.pathname = `/${job.ownerName}/${job.repositoryName}/actions/runs/${job.workflowRunId}`;
       const { jobId: id, jobDisplayName: display } = job;
       if (messageType === "JobStarted") pool.busy(runnerName, { id, name: display || null, url: url.href });
-      if (messageType === "JobCompleted")
-        log.info({ job: id, runner: runnerName, result }, "a job has ended");
+      if (messageType !== "JobCompleted") continue;
+      pool.done(runnerName);
+      log.info({ job: id, runner: runnerName, result }, "a job has ended");
     }
   }
 

@@ -15,8 +15,8 @@ import type { Program } from "./on-node.ts";
 export interface Runner {
   /** Also its name in the other system, and the key of its lease. */
   readonly name: string;
-  /** `waiting` for its node, `starting` or without a job yet, `busy` with a job, `ending`: its node is being returned. */
-  state: "waiting" | "starting" | "busy" | "ending";
+  /** `waiting` for its node, `starting` or without a job yet, `busy` with a job, `done` with it, `ending`: its node is being returned. */
+  state: "waiting" | "starting" | "busy" | "done" | "ending";
   /** Monotonic time at which it was asked for. */
   readonly since: number;
   /** Ends it. */
@@ -105,8 +105,9 @@ export class RunnerPool {
     job: { readonly id: string; readonly name: string | null; readonly url: string | null },
   ): void {
     const runner = this.#runners.get(name);
-    if (runner === undefined || runner.state === "ending" || runner.job === job.id) return;
+    if (runner === undefined || runner.state === "ending") return;
     runner.state = "busy";
+    if (runner.job === job.id) return;
     this.#failures = 0;
     // An adopted one has its lease a moment later, and the job is told again.
     if (runner.lease === undefined) return;
@@ -116,6 +117,15 @@ export class RunnerPool {
     runner.lease.describe({ job: { system: this.#wish.system, ...job } }).catch((error: unknown) => {
       log.warn({ runner: name, job: job.id, error: messageOf(error) }, "cannot note the job in the lease");
     });
+  }
+
+  /**
+   * The job of a runner is over, and the runner ends by itself. Until then it counts no more: else the next one in line would be taken back for
+   * it, and asked for again behind all others.
+   */
+  done(name: string): void {
+    const runner = this.#runners.get(name);
+    if (runner !== undefined && runner.state !== "ending") runner.state = "done";
   }
 
   /** Leaves runners and their leases to the next process; new ones that have no node yet are taken back. */
@@ -130,7 +140,7 @@ export class RunnerPool {
     if (this.#isClosed) return;
     const { name, random } = this.#parts;
     const serving = [...this.#runners.values()].filter(
-      ({ state, stop }) => state !== "ending" && !stop.signal.aborted,
+      ({ state, stop }) => state !== "done" && state !== "ending" && !stop.signal.aborted,
     );
     if (this.#pause === undefined)
       for (let n = serving.length; n < this.#wanted; n++) this.#add(`${name}-${hexId(random).slice(0, 12)}`);
@@ -199,6 +209,8 @@ export class RunnerPool {
     }
     // The successor goes on with it. A new one without a node has been released by the client.
     if (this.#isClosed) return;
+    // Its job is over before the system has told: the next look would take back whatever came in its place.
+    if (runner.state === "busy") this.#wanted = Math.max(0, this.#wanted - 1);
     runner.state = "ending";
     const isOurs = failure === undefined || failure === SURPLUS;
     const end = failure === SURPLUS ? "surplus" : "done";
