@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { userInfo } from "node:os";
 import { join } from "node:path";
 import { Site } from "../packages/nodeyard/cli/test/nodeyard.ts";
+import { hostConfig } from "./connect/host-config.ts";
 import { type Sshd, startSshd } from "./sshd/index.ts";
 
 /** A Nodeyard whose nodes, of the label `small`, are logins of this machine by a real sshd. */
@@ -18,21 +18,7 @@ export class LoginYard {
     const key = join(site.folder, "key");
     execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", key]);
     const sshd = await startSshd({ authorizedKey: readFileSync(`${key}.pub`, "utf8").trim() });
-    site.write(`
-labels: [{name: small, min-ready: ${ready}}]
-providers:
-  - name: lab
-    driver: static
-    pools:
-      - name: main
-        nodes:
-          - name: ${sshd.host}
-            labels: small
-            username: ${userInfo().username}
-            connection-port: ${sshd.port}
-            host-key: ${sshd.hostKeys[0]}
-            max-parallel-jobs: ${nodes}
-`);
+    site.write(hostConfig(sshd, "small", nodes, ready));
     await site.up();
     return new LoginYard(site, key, sshd);
   }

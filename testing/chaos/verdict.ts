@@ -6,8 +6,10 @@ import { orNothing, patiently } from "./patience.ts";
 import { LIMIT, POOL } from "./site.ts";
 
 /** Replays a raw log against the rules that must always hold, those of the simulation. Throws `Broken` with an excerpt. */
-export function checkLog(writes: readonly AppliedWrite[]): LogCheck {
-  const check = new LogCheck({ pools: new Map([[POOL, { instances: LIMIT }]]) });
+export function checkLog(
+  writes: readonly AppliedWrite[],
+  check = new LogCheck({ pools: new Map([[POOL, { instances: LIMIT }]]) }),
+): LogCheck {
   for (const [index, write] of writes.entries()) {
     try {
       check.take(write);

@@ -34,7 +34,7 @@ export function guestConfig(folder: string): readonly string[] {
     ["apt-file", "echo util-linux"],
   ] as const)
     writeFileSync(join(programs, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
-  return [`SetEnv HOME=${folder} PATH=${programs}:${process.env.PATH}`];
+  return [`SetEnv HOME=${folder} PATH=${programs}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin`];
 }
 
 /**

@@ -1,9 +1,9 @@
 import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { patient } from "../patience.ts";
+import { adopt } from "../zookeeper/children.ts";
 import { freePort } from "../zookeeper/ports.ts";
 
 /** Where `build.sh` leaves it. */
@@ -77,7 +77,7 @@ export async function startGitea(): Promise<Gitea> {
     env,
     stdio: ["ignore", "ignore", "inherit"],
   });
-  const ended = once(child, "exit");
+  const ended = adopt(child);
   const call: GiteaCall = async (method, path, body) => {
     const reply = await fetch(`${url}/api/v1${path}`, {
       method,

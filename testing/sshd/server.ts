@@ -19,6 +19,8 @@ export interface SshdOptions {
   readonly authorizedKey?: string;
   /** Default: a free one on 127.0.0.1. */
   readonly port?: number;
+  /** Whether it listens at all of 127.0.0.0/8, for nodes with addresses of their own; else at 127.0.0.1 alone. */
+  readonly loopback?: boolean;
   /** More lines of sshd_config; the first value of a keyword wins, and these come first. */
   readonly config?: readonly string[];
 }
@@ -50,7 +52,15 @@ export async function startSshd(options: SshdOptions = {}): Promise<Sshd> {
     const port = options.port ?? (await freePort());
     await writeFile(
       join(folder, "sshd_config"),
-      configuration(folder, port, types, options.config ?? [], await noPenalties()),
+      configuration(
+        folder,
+        port,
+        types,
+        // No range of addresses can be listened at, but all: who does not come from this machine is refused.
+        [...(options.config ?? []), ...(options.loopback ? ["AllowUsers *@127.0.0.0/8"] : [])],
+        options.loopback ? "0.0.0.0" : "127.0.0.1",
+        await noPenalties(),
+      ),
     );
     const child = spawn(SSHD, ["-D", "-e", "-f", join(folder, "sshd_config")], {
       stdio: ["ignore", "ignore", "pipe"],
@@ -84,11 +94,12 @@ function configuration(
   port: number,
   types: readonly HostKeyType[],
   extra: readonly string[],
+  address: string,
   penalties: readonly string[],
 ): string {
   const lines = [
     ...extra,
-    "ListenAddress 127.0.0.1",
+    `ListenAddress ${address}`,
     `Port ${port}`,
     ...types.map((type) => `HostKey ${join(folder, type)}`),
     `AuthorizedKeysFile ${join(folder, "authorized_keys")}`,

@@ -101,6 +101,23 @@ ${names.map((name) => `    ${name}: {jobs: [${name}]}\n`).join("")}${objects}`;
   commit(join(folder, "git/config"), { "zuul.yaml": zuul, ...Object.fromEntries(playbooks) });
 }
 
+/** Zuul's objects for labels of a provider on a connection that no launcher serves. */
+export function providerLabels(...labels: readonly string[]): string {
+  const each = (line: (label: string) => string) => labels.map((label) => `${line(label)}\n`).join("");
+  return `- image: {name: any, type: cloud}
+- flavor: {name: any}
+${each((label) => `- label: {name: ${label}, image: any, flavor: any}`)}- section:
+    name: nodeyard
+    connection: nodeyard
+    flavors: [{name: any}]
+    images: [{name: any}]
+- provider:
+    name: nodeyard-main
+    section: nodeyard
+    labels:
+${each((label) => `      - {name: ${label}, kind: namespace}`)}`;
+}
+
 /** Adds a commit with these files to the repository at `folder`, which it makes. */
 export function commit(folder: string, files: Readonly<Record<string, string>>): void {
   mkdirSync(join(folder, "playbooks"), { recursive: true });

@@ -4,7 +4,7 @@ import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { patient } from "../patience.ts";
-import { type Sshd, startSshd } from "../sshd/index.ts";
+import { type Sshd, type SshdOptions, startSshd } from "../sshd/index.ts";
 import { adopt, removeFolder, temporaryFolder } from "../zookeeper/children.ts";
 import { freePort } from "../zookeeper/ports.ts";
 import { ZuulApi } from "./api.ts";
@@ -22,8 +22,8 @@ export interface ZuulOptions extends Pick<Settings, "hosts" | "tls"> {
   readonly objects?: string;
   /** Whether labels that no provider of Zuul has are asked of Nodepool. Default: true, as in Zuul. */
   readonly nodepool?: boolean;
-  /** Whether zuul-launcher runs, too. Default: false. */
-  readonly launcher?: boolean;
+  /** Of the machine of the jobs. */
+  readonly sshd?: (folder: string) => SshdOptions;
 }
 
 /** A program of Zuul. */
@@ -36,7 +36,8 @@ export class ZuulProgram {
   constructor(command: string, words: readonly string[], log: string) {
     this.#log = log;
     const file = openSync(log, "a");
-    this.#child = spawn(command, words, { stdio: ["ignore", file, file] });
+    // In a group of its own: servers that an executor forks for its own use outlive it.
+    this.#child = spawn(command, words, { stdio: ["ignore", file, file], detached: true });
     closeSync(file);
     this.#ended = adopt(this.#child);
   }
@@ -51,7 +52,7 @@ export class ZuulProgram {
 
   /** SIGKILL; what an executor has started ends with it. */
   async kill(): Promise<void> {
-    this.#child.kill("SIGKILL");
+    if (!this.dead) process.kill(-this.#child.pid!, "SIGKILL");
     await this.#ended;
   }
 }
@@ -98,7 +99,12 @@ export class ZuulSite implements AsyncDisposable {
     };
     const config = writeZuul(settings);
     const authorizedKey = readFileSync(join(folder, "etc/id.pub"), "utf8").trim();
-    return new ZuulSite(settings, config, await startSshd({ authorizedKey }), database);
+    return new ZuulSite(
+      settings,
+      config,
+      await startSshd({ ...options.sshd?.(folder), authorizedKey }),
+      database,
+    );
   }
 
   /** Starts these programs ("scheduler", "executor", "web", "launcher") and resolves when all of them run. */

@@ -6,7 +6,13 @@ import { promisify } from "node:util";
 import { Victim } from "../chaos/victim.ts";
 import { patient } from "../patience.ts";
 import { removeFolder, temporaryFolder } from "../zookeeper/children.ts";
-import { type Certificates, freePort, makeCertificates, startZooKeeper } from "../zookeeper/index.ts";
+import {
+  type Certificates,
+  freePort,
+  makeCertificates,
+  startZooKeeper,
+  type ZooKeeperServer,
+} from "../zookeeper/index.ts";
 
 const run = promisify(execFile);
 const BIN = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
@@ -27,8 +33,14 @@ export interface Yard {
   /** Zuul's `hosts`. */
   readonly hosts: string;
   readonly tls: Certificates;
-  /** Writes the labels and providers, and starts the launcher or `up` on them. */
+  /** Undefined: its tree is embedded. */
+  readonly zookeeper: ZooKeeperServer | undefined;
+  /** Writes the labels and providers. */
+  write(labelsAndProviders: string): void;
+  /** Writes them, and starts the launcher or `up` on them. */
   start(labelsAndProviders: string): Promise<Victim>;
+  /** Starts a launcher of this name, with a folder of its own, or once more; `webapp`: where it answers REST. */
+  launcher(name: string, webapp: string): Promise<Victim>;
   /** Where an embedded one answers REST. */
   readonly socket: string;
   /** A command of the CLI; resolves with what it prints. */
@@ -45,7 +57,7 @@ export async function makeYard(store: StoreName, more: readonly string[] = []): 
   const tls = zookeeper?.tls ?? (await makeCertificates(folder));
   const port = zookeeper?.port ?? (await freePort());
   const config = join(folder, "nodepool.yaml");
-  const common = ["--state", join(folder, "state"), "-c", config];
+  const common = (name = "state") => ["--state", join(folder, name), "-c", config];
   const head = `zookeeper-servers: [{host: localhost, port: ${port}}]
 zookeeper-tls: {cert: ${tls.cert}, key: ${tls.key}, ca: ${tls.ca}}
 `;
@@ -63,26 +75,34 @@ zookeeper-tls: {cert: ${tls.cert}, key: ${tls.key}, ca: ${tls.ca}}
         tls.ca,
       ];
   const command = async (...words: readonly string[]) => {
-    const argv = ["--disable-warning=ExperimentalWarning", BIN, ...common, ...words];
+    const argv = ["--disable-warning=ExperimentalWarning", BIN, ...common(), ...words];
     return (await run(process.execPath, argv, { timeout: patient(60_000) })).stdout;
   };
-  let victim: Victim | undefined;
+  const write = (text: string) => writeFileSync(config, (zookeeper ? head : "") + text);
+  const victims = new Map<string, Victim>();
+  const begin = async (name: string, words: readonly string[]) => {
+    await victims.get(name)?.signal("SIGKILL");
+    const victim = new Victim([...common(name), ...words], { inside: false });
+    victims.set(name, victim);
+    if (!(await victim.printed(zookeeper ? "the launcher runs" : "Nodeyard is up")))
+      throw new Error(victim.errors);
+    return victim;
+  };
   return {
+    zookeeper,
     hosts: `localhost:${port}`,
     tls,
-    async start(labelsAndProviders) {
-      await victim?.signal("SIGKILL");
-      writeFileSync(config, (zookeeper ? head : "") + labelsAndProviders);
-      victim = new Victim([...common, ...daemon, ...more], { inside: false });
-      if (!(await victim.printed(zookeeper ? "the launcher runs" : "Nodeyard is up")))
-        throw new Error(victim.errors);
-      return victim;
+    write,
+    start(labelsAndProviders) {
+      write(labelsAndProviders);
+      return begin("state", [...daemon, ...more]);
     },
+    launcher: (name, webapp) => begin(name, ["launcher", "--webapp", webapp]),
     socket: join(folder, "state/http.sock"),
     run: command,
     json: async <T>(...words: readonly string[]) => JSON.parse(await command(...words, "--json")) as T,
     async close() {
-      await victim?.signal("SIGKILL");
+      await Promise.all([...victims.values()].map((victim) => victim.signal("SIGKILL")));
       await zookeeper?.stop();
       await removeFolder(folder);
     },

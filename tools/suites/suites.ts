@@ -68,8 +68,9 @@ export const SLOW: readonly Suite[] = [
   },
   {
     name: "zuul",
-    about: "the real Zuul, whose scheduler and executor run jobs on nodes of Nodeyard",
-    include: ["testing/zuul/**/*.test.ts"],
+    about:
+      "the real Zuul, whose scheduler and executor run jobs on nodes of Nodeyard, also on one pool with all other clients",
+    include: ["testing/{zuul,day}/**/*.test.ts"],
   },
   {
     name: "pages",

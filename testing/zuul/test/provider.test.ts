@@ -6,29 +6,12 @@ import type { Victim } from "../../chaos/victim.ts";
 import { patient } from "../../patience.ts";
 import { startZooKeeper, type ZooKeeperServer } from "../../zookeeper/index.ts";
 import { type ConnectorPlace, startConnector } from "../connector.ts";
+import { providerLabels } from "../files.ts";
 import { requireZuul } from "../require.ts";
 import { ZuulSite } from "../site.ts";
 import { makeYard, type Yard } from "../yard.ts";
 
 const SOON = { timeout: patient(90_000), interval: 300 };
-/** Zuul's objects: labels of a provider on a connection that no launcher serves. */
-const OBJECTS = `- image: {name: any, type: cloud}
-- flavor: {name: any}
-- label: {name: zl-small, image: any, flavor: any}
-- label: {name: narrow, image: any, flavor: any}
-- section:
-    name: nodeyard
-    connection: nodeyard
-    flavors: [{name: any}]
-    images: [{name: any}]
-- provider:
-    name: nodeyard-main
-    section: nodeyard
-    labels:
-      - {name: zl-small, kind: namespace}
-      - {name: narrow, kind: namespace}
-`;
-
 interface ListedLease {
   readonly id: string;
   readonly state: string;
@@ -83,7 +66,7 @@ ${host("localhost", "narrow", 1)}
         hosts: servers,
         tls: zookeeper.tls!,
         nodepool: false,
-        objects: OBJECTS,
+        objects: providerLabels("zl-small", "narrow"),
         pipelines: {
           unit: { labels: ["zl-small", "zl-small"], command: note },
           broken: { labels: ["zl-small"], command: "false" },

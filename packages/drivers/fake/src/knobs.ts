@@ -139,6 +139,10 @@ export const fakeSection = Key.section({
     { default: null },
   ),
   journal: Key.text("File that keeps the cloud beyond the process and shares it between processes."),
+  loopback: Key.flag(
+    "Whether each machine has an address of its own in 127.0.0.0/8, where a server of this machine may answer, and host keys are read.",
+    { default: false },
+  ),
 });
 
 /** No delays and no faults: the behaviour without `fake:`. */

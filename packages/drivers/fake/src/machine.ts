@@ -1,6 +1,7 @@
 import type { CreateOrder, Machine } from "@nodeyard/driver";
 import { seededRandom } from "@nodeyard/runtime";
 import type { FakeServer, Status } from "./cloud/servers.ts";
+import type { FakeProviderOwn } from "./config.ts";
 
 /** Names of networks that change the addresses of machines, as in Nodepool's fake cloud. */
 const IPV6_NETWORK = "fake-ipv6-network-name";
@@ -8,15 +9,20 @@ const NO_PUBLIC_NETWORK = "no-auto-ip-network-name";
 
 /**
  * The description of a machine that is up. Addresses come from ranges that no network routes (RFC 2544, 3849), and the host key
- * is made up, so that no client ever connects to a real host by mistake.
+ * is made up, so that no client ever connects to a real host by mistake; unless `loopback` is set: then this machine answers.
  */
-export function describeMachine(server: FakeServer, order: CreateOrder, cloud: string): Machine {
+export function describeMachine(
+  server: FakeServer,
+  order: CreateOrder,
+  { cloud, loopback }: Pick<FakeProviderOwn, "cloud" | "loopback">,
+): Machine {
   // All of it follows from the id, so a machine is the same at each look and after a restart.
   const chance = seededRandom(hash(server.id));
   const octet = () => Math.floor(chance.float() * 256);
   const [a, b, c] = [octet(), octet(), octet()];
   const network = server.networks[0];
-  const publicIpv4 = network === NO_PUBLIC_NETWORK ? null : `198.${18 + (a & 1)}.${b}.${c}`;
+  const own = loopback ? `127.${a}.${b}.${c}` : `198.${18 + (a & 1)}.${b}.${c}`;
+  const publicIpv4 = network === NO_PUBLIC_NETWORK ? null : own;
   const privateIpv4 = `10.${a}.${b}.${c}`;
   const publicIpv6 =
     network === IPV6_NETWORK ? `2001:db8::${a.toString(16)}:${b.toString(16)}${c.toString(16)}` : null;
@@ -34,7 +40,7 @@ export function describeMachine(server: FakeServer, order: CreateOrder, cloud: s
     az: server.az,
     hostId: `fake-host-${a}`,
     resources: server.resources,
-    hostKeys: ssh && hostKeyChecking ? [hostKey(octet)] : [],
+    ...(!loopback && { hostKeys: ssh && hostKeyChecking ? [hostKey(octet)] : [] }),
   };
 }
 

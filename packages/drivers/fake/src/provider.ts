@@ -125,7 +125,7 @@ async function* create(
     const shown = await cloud.get(id, signal);
     if (shown === undefined) throw new CloudError(404, `server ${id} is gone`);
     const status = cloud.status(shown);
-    if (status === "ACTIVE") return describeMachine(shown, order, config.own.cloud);
+    if (status === "ACTIVE") return describeMachine(shown, order, config.own);
     // The next attempt discards the machine first.
     if (status !== "BUILD") throw new DriverError("transient", `server ${id} went to ${status}`);
     await sleep(clock, POLL_MS, signal);

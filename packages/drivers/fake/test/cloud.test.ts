@@ -168,7 +168,10 @@ describe("a journal", () => {
 describe("clouds of one process", () => {
   test("two providers of one cloud share it, another clock or name has its own; new knobs apply to all", async () => {
     const base = providerConfig(INSTANT);
-    const named = (cloud: string, knobs = INSTANT) => ({ ...base, own: { cloud, knobs, journal: null } });
+    const named = (cloud: string, knobs = INSTANT) => ({
+      ...base,
+      own: { cloud, knobs, journal: null, loopback: false },
+    });
     const clock = new VirtualClock();
     const clouds = new Clouds(() => {
       throw new Error("no journal was asked for");

@@ -56,7 +56,7 @@ export function providerConfig(knobs: FakeKnobs, name = "fake-provider"): FakePr
     launchTimeoutMs: 60_000,
     bootTimeoutMs: 60_000,
     launchAttempts: 3,
-    own: { cloud: "conformance", knobs, journal: null },
+    own: { cloud: "conformance", knobs, journal: null, loopback: false },
   };
 }
 
