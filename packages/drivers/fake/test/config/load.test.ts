@@ -27,7 +27,7 @@ describe("the fake driver's configuration", () => {
       launchTimeoutMs: 3_600_000,
       bootTimeoutMs: 60_000,
       launchAttempts: 3,
-      own: { cloud: "fake-1", knobs: INSTANT, journal: null },
+      own: { cloud: "fake-1", knobs: INSTANT, journal: null, loopback: false },
     });
   });
 
