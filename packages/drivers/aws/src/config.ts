@@ -4,7 +4,6 @@ import {
   type Entry,
   type OrderOf,
   type OwnOf,
-  type PoolConfig,
   type Reader,
   type Resources,
 } from "@nodeyard/driver";
@@ -14,8 +13,8 @@ import {
   type PoolKeys,
   type ProviderKeys,
   tables,
+  type VolumeKeys,
 } from "./config-table.ts";
-import { volumeProblem } from "./grammar.ts";
 
 /** How a label finds its AMI: by id, by filters (the newest match counts), or by a parameter of Systems Manager. */
 export type ImageSource =
@@ -74,12 +73,17 @@ export type AwsPoolOwn = OwnOf<typeof awsConfig, "pool">;
 /** The driver's part of a label, with its image. */
 export type AwsLabelOwn = OwnOf<typeof awsConfig, "label">;
 export type AwsOrder = OrderOf<typeof awsConfig>;
-/** A compiled pool of the aws driver. */
-export type AwsPoolConfig = PoolConfig<AwsPoolOwn, AwsLabelOwn>;
+const WITH_IOPS = ["gp3", "io1", "io2"];
 
-function refuseVolume(at: Reader, volume: Parameters<typeof volumeProblem>[0]): void {
-  const problem = volumeProblem(volume);
-  if (problem !== undefined) at.error(...problem);
+/** What EC2 refuses of settings that are right one by one. The type null: that of the image, which may be any. */
+function refuseVolume(at: Reader, { volumeType: type, iops, throughput }: VolumeKeys): void {
+  const remedy = `and the volume-type is ${type}; remove it, or change the type`;
+  if (type === null) return;
+  if (iops !== null && !WITH_IOPS.includes(type))
+    at.error("iops", `is for ${WITH_IOPS.join(", ")}, ${remedy}`);
+  else if (throughput !== null && type !== "gp3") at.error("throughput", `is for gp3, ${remedy}`);
+  else if (iops === null && type.startsWith("io"))
+    at.error("iops", `is missing, and the volume-type ${type} needs it; add it`);
 }
 
 /** Names of zones, local ones too, begin with their region's, where both have the form of AWS. */

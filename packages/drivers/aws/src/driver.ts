@@ -1,43 +1,151 @@
 import type { Instance } from "@aws-sdk/client-ec2";
-import { cloudDriver, type Driver, type OpenFile, present } from "@nodeyard/driver";
+import {
+  CALL_MS,
+  type Cloud,
+  cloudDriver,
+  type Driver,
+  type DriverContext,
+  DriverError,
+  type LabelConfig,
+  type MachineTable,
+  type OpenFile,
+  type PoolConfig,
+} from "@nodeyard/driver";
 import { AwsAccount } from "./account.ts";
-import type { Place } from "./client/index.ts";
-import { type AwsProviderConfig, awsConfig } from "./config.ts";
+import {
+  type AwsLabelOwn,
+  type AwsOrder,
+  type AwsPoolOwn,
+  type AwsProviderConfig,
+  awsConfig,
+} from "./config.ts";
 import type { sdk } from "./edge/sdk.ts";
 import { mapError } from "./errors.ts";
-import { awsCloud } from "./provider.ts";
+import { awsImages } from "./images/store.ts";
+import { amountsOf, besideInstances } from "./leaks.ts";
+import { fleetsOf } from "./machines/fleets.ts";
+import { hostsOf } from "./machines/hosts.ts";
+import { instancesOf, isInterrupted } from "./machines/instances.ts";
+import { launchesOf, machineType } from "./machines/launch.ts";
+import { followNotices } from "./notices.ts";
+import { pricesOf } from "./prices.ts";
+import { labelAmounts, labelCodes, listedAmounts } from "./quota.ts";
 
 /** Dependencies of the driver on its host. Tests pass their own. */
 export interface AwsHost {
   /** The modules of Amazon's SDK, each loaded at its first use. */
   readonly sdk: typeof sdk;
   readonly openFile: OpenFile;
-  /** Another endpoint with its own credentials, for tests. */
-  readonly client?: Place["client"];
-  /** Time limit of an attempt of a call, milliseconds. Default: `client/aws.ts`. */
-  readonly tryMs?: number;
 }
 
 /** The driver on a given host. */
-export function createAwsDriver({
-  sdk: modules,
-  openFile,
-  client,
-  tryMs,
-}: AwsHost): Driver<AwsProviderConfig> {
+export function createAwsDriver({ sdk: modules, openFile }: AwsHost): Driver<AwsProviderConfig> {
   return cloudDriver<AwsProviderConfig, AwsAccount, Instance, string | null>(
     { name: "aws", config: awsConfig, mapError },
     (config, context, closed) => {
       const { rate } = config.own;
-      const found = modules.placeOf(config.own);
-      const place = { ...found, ...present({ client, tryMs }) };
+      const place = modules.placeOf(config.own);
       return {
         // Profile and region stand for the credential. Two profiles of one account have limiters of their own and are throttled by AWS together.
-        key: JSON.stringify(found),
+        key: JSON.stringify(place),
         intervalMs: rate === 0 ? 0 : 1_000 / rate,
         account: () => new AwsAccount({ ...context, place, sdk: modules }),
         cloud: (account) => awsCloud(config, context, account, openFile, closed),
       };
     },
   );
+}
+
+/**
+ * A provider of an account and region. With a notice queue or spot labels it follows notices until it is closed. `closed` ends what goes on
+ * without a caller.
+ */
+function awsCloud(
+  config: AwsProviderConfig,
+  context: DriverContext,
+  account: AwsAccount,
+  openFile: OpenFile,
+  closed: AbortSignal,
+): Cloud<Instance, string | null, MachineTable<Instance>> {
+  const { aws, lookups } = account;
+  const { clock, log, purpose, installation } = context;
+  const { name: provider, own } = config;
+  const hosts = hostsOf(account, config, context, closed);
+  const instances = instancesOf(account, provider, log);
+  const fleets = fleetsOf(account, config, context);
+  const launches = launchesOf(account, log);
+  const labels = config.pools.flatMap(({ labels: all }) => [...all.values()]);
+  // Only these quotas count. Others of the account have nothing to do with the labels, and a quota of 0 must not stop the provider.
+  const codes = new Set(labels.flatMap((label) => labelCodes(label.own)));
+  const images = awsImages({ aws, clock, openFile, settings: own, owner: { installation, provider } });
+  return {
+    machines: instances.machines,
+    // The call may take as long as the whole launch: most of that time it waits at the rate limit.
+    makeMs: config.launchTimeoutMs,
+    ...hosts.steps,
+    /** EC2's client token makes a repeated call return the same instance. */
+    async make(order: AwsOrder, host, signal) {
+      const { own: label, name } = order.label;
+      // The loader only warns, because Nodepool's validator accepts such a label.
+      if (label.instanceType === null && label.fleet === null)
+        throw new DriverError("configuration", `label ${name} has no size; add instance-type or fleet`);
+      const resolved = await launches.resolved(order, host ?? null, signal);
+      const { run } = label.fleet === null ? launches : fleets;
+      return instances.launching(order, (token, until) => run(order, resolved, token, until));
+    },
+    stored: (instance, host) => ({ ...(host != null && { host }), instance }),
+    async describe({ label, hostname, az }: AwsOrder, instance, _, signal) {
+      // Of the instance, since a fleet chooses the type. Known types cost no call.
+      const info = await lookups.type(instance.InstanceType ?? "", signal);
+      return {
+        publicIpv4: instance.PublicIpAddress || null,
+        privateIpv4: instance.PrivateIpAddress || null,
+        publicIpv6: instance.NetworkInterfaces?.[0]?.Ipv6Addresses?.[0]?.Ipv6Address || null,
+        ...{ hostname, cloud: "AWS", region: await aws.region(signal) },
+        az: instance.Placement?.AvailabilityZone ?? az,
+        type: machineType(label.own, instance.InstanceType),
+        // The instance type of a fleet's machine is known only after the launch.
+        resources: label.own.fleet === null ? labelAmounts(label.own, info) : listedAmounts(instance, info),
+      };
+    },
+    /** Step tell of a removal, for a machine that EC2 has taken back: before the deletion, which EC2 would then name as the reason of its end. */
+    async *first(_, found, step) {
+      const remark = await instances.interruption(found, step);
+      if (remark !== undefined) yield { step: "tell", deadlineMs: CALL_MS, remark };
+    },
+    parts: { host: hosts.part, ...besideInstances(aws, codes), ...images.parts },
+    partsOf: ({ Placement }) => [Placement?.HostId],
+    // It still runs for two minutes.
+    isEnding: isInterrupted,
+    amounts: (listed, signal) => amountsOf(lookups, listed, signal),
+    quota: (signal) => lookups.quotas(codes, { provider, log }, signal),
+    async need({ own: label }: LabelConfig<AwsLabelOwn>, signal) {
+      const { instanceType: type } = label;
+      return labelAmounts(label, type === null ? null : await lookups.type(type, signal));
+    },
+    // EC2 keeps the last 64 KiB, and shows them some minutes late.
+    async console(InstanceId, signal) {
+      const { Output = "" } = await aws.call("ec2.getConsoleOutput", { InstanceId }, signal);
+      return Buffer.from(Output, "base64").toString();
+    },
+    typeOf: ({ own: label }: LabelConfig<AwsLabelOwn>) => machineType(label),
+    async zones({ own: pool }: PoolConfig<AwsPoolOwn>, signal) {
+      // A zone without a subnet of the pool cannot be chosen, whatever the region has.
+      const subnets = await lookups.subnets(pool.subnets, signal);
+      return [...new Set(subnets.flatMap(({ AvailabilityZone: zone }) => zone ?? []))].sort();
+    },
+    ...{ limiter: aws.pace.writes, images: images.store },
+    ...(own.priceApi && { prices: pricesOf(aws, lookups, clock) }),
+    handover: { ready: instances.ready },
+    ...{ place: () => account.place, close: hosts.close },
+    async check(signal) {
+      await account.instances.all(signal, false);
+      await account.locate(signal);
+      // A message that is taken is gone for all others, so only a launcher, which can tell the users, takes any.
+      if (purpose === "look") return;
+      await fleets.reconcile(signal);
+      const hasNotices = own.noticeQueue !== null || labels.some((label) => label.own.spot);
+      if (hasNotices) void followNotices(account, config, context, closed);
+    },
+  };
 }

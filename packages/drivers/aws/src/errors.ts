@@ -1,5 +1,5 @@
 import { type DriverErrorKind, errorMap, type FaultRow, judged } from "@nodeyard/driver";
-import { THROTTLED } from "./client/index.ts";
+import { THROTTLED } from "./client/errors.ts";
 
 /** Error codes of the EC2, EBS and S3 API references. The form of a code counts where it has no row of its own. */
 const TABLE: readonly FaultRow[] = [

@@ -79,25 +79,3 @@ export const VOLUME_TYPE = Is.among(["gp3", "gp2", "io1", "io2", "standard"], "g
 export const VOLUME_SIZE = Is.whole(1, 65_536);
 export const IOPS = Is.whole(100, 256_000);
 export const THROUGHPUT = Is.whole(125, 2_000);
-const WITH_IOPS = ["gp3", "io1", "io2"];
-
-/** What EC2 refuses of settings that are right one by one: the key and the end of a sentence. The type null: that of the image, which may be any. */
-export function volumeProblem({
-  volumeType: type,
-  iops,
-  throughput,
-}: Readonly<Record<"iops" | "throughput", number | null>> & {
-  readonly volumeType: string | null;
-}): readonly ["iops" | "throughput", string] | undefined {
-  if (type === null) return undefined;
-  if (iops !== null && !WITH_IOPS.includes(type))
-    return [
-      "iops",
-      `is for ${WITH_IOPS.join(", ")}, and the volume-type is ${type}; remove it, or change the type`,
-    ];
-  if (throughput !== null && type !== "gp3")
-    return ["throughput", `is for gp3, and the volume-type is ${type}; remove it, or change the type`];
-  return iops === null && type.startsWith("io")
-    ? ["iops", `is missing, and the volume-type ${type} needs it; add it`]
-    : undefined;
-}

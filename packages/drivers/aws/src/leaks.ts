@@ -1,37 +1,16 @@
 import type { Instance } from "@aws-sdk/client-ec2";
-import {
-  abortable,
-  type CloudPart,
-  type FoundPart,
-  type Resources,
-  tagOf,
-  unlessRefused,
-} from "@nodeyard/driver";
-import type { AwsAccount } from "./account.ts";
-import { hostAmounts, listedAmounts, volumeAmounts } from "./quota/amounts.ts";
+import { type CloudPart, type FoundPart, type Resources, tagOf } from "@nodeyard/driver";
+import type { Aws } from "./client/aws.ts";
+import type { Lookups } from "./lookups.ts";
+import { listedAmounts, volumeAmounts } from "./quota.ts";
 import { metadataOf } from "./tags.ts";
 
-/** Quotas that count for a provider: those of its labels. Codes begin with "L-"; for others `quota` has no limit. */
-const counted = (all: Resources, codes: ReadonlySet<string>) =>
-  Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith("L-") || codes.has(name)));
-
 /**
- * What stands beside instances. The call that makes a resource also tags it, so nothing of ours is ever untagged. The lists are those of the
- * whole account; resources without an installation, such as Nodepool's, get no tag.
+ * What stands beside instances, but for hosts. The call that makes a resource also tags it, so nothing of ours is ever untagged. The lists are
+ * those of the whole account; resources without an installation, such as Nodepool's, get no tag. `codes`: quotas that the labels count against.
  */
-export function besideInstances(
-  { aws, hosts, release }: AwsAccount,
-  codes: ReadonlySet<string>,
-): Readonly<Record<string, CloudPart>> {
+export function besideInstances(aws: Aws, codes: ReadonlySet<string>): Readonly<Record<string, CloudPart>> {
   return {
-    host: {
-      list: async (signal) =>
-        [...(await hosts.whole(signal))].map(([id, { HostProperties, Tags }]) => {
-          const { instances: _, ...code } = hostAmounts(HostProperties?.InstanceType ?? "");
-          return { id, tag: tagOf(metadataOf(Tags)), resources: counted(code, codes) };
-        }),
-      delete: (id, signal) => unlessRefused(abortable(release(id), signal), /^InvalidHost(I[Dd])?\.NotFound/),
-    },
     volume: {
       async list(signal) {
         // Those of other users use the same quota.
@@ -43,7 +22,8 @@ export function besideInstances(
           const isFree = State === "available" || State === "error";
           const tag = isFree ? tagOf(metadataOf(Tags)) : null;
           const on = Attachments.map(({ InstanceId }) => InstanceId);
-          return [{ id, on, tag, resources: counted(volumeAmounts(VolumeType, Size, Iops), codes) }];
+          const used = Object.entries(volumeAmounts(VolumeType, Size, Iops));
+          return [{ id, on, tag, resources: Object.fromEntries(used.filter(([code]) => codes.has(code))) }];
         });
       },
       delete: async (VolumeId, signal) => void (await aws.maybe("ec2.deleteVolume", { VolumeId }, signal)),
@@ -69,16 +49,14 @@ export function besideInstances(
  * instance counts only as one instance.
  */
 export async function amountsOf(
-  { lookups }: AwsAccount,
-  codes: ReadonlySet<string>,
+  lookups: Lookups,
   instances: readonly Instance[],
   signal: AbortSignal,
 ): Promise<(instance: Instance) => Resources> {
-  const types = [...new Set(instances.map(({ InstanceType = "" }) => InstanceType))];
-  const infos = types.map((type) => lookups.type(type, signal).catch(() => undefined));
-  const found = await Promise.all(infos);
-  return (instance) => {
-    const info = found[types.indexOf(instance.InstanceType ?? "")];
-    return counted(listedAmounts(instance, info), codes);
-  };
+  const types = new Set(instances.map(({ InstanceType = "" }) => InstanceType));
+  const found = [...types].map(
+    async (type) => [type, await lookups.type(type, signal).catch(() => {})] as const,
+  );
+  const infos = new Map(await Promise.all(found));
+  return (instance) => listedAmounts(instance, infos.get(instance.InstanceType ?? "") ?? undefined);
 }

@@ -9,9 +9,9 @@ import {
   unlessRefused,
   wasRefused,
 } from "@nodeyard/driver";
-import type { Aws } from "./client/index.ts";
+import type { Aws } from "./client/aws.ts";
 import type { ImageSource } from "./config.ts";
-import { STORAGE_CODES } from "./quota/codes.ts";
+import { STORAGE_CODES } from "./quota.ts";
 
 /** The list of subnets has their free addresses. */
 const SUBNETS = { freshMs: 60_000, staleMs: 240_000 };

@@ -1,6 +1,8 @@
-import { backoff, type DriverContext, messageOf, sleep } from "@nodeyard/driver";
-import { type Notice, takeNotice } from "./machines/interruptions.ts";
-import type { Parts } from "./machines/launch.ts";
+import { backoff, type DriverContext, messageOf, sleep, tagOf } from "@nodeyard/driver";
+import type { AwsAccount } from "./account.ts";
+import type { AwsProviderConfig } from "./config.ts";
+import { INTERRUPTED, isInterrupted } from "./machines/instances.ts";
+import { metadataOf } from "./tags.ts";
 
 /** Seconds that one ReceiveMessage call waits for messages (long polling), the API's maximum. */
 const WAIT_S = 20;
@@ -17,6 +19,15 @@ const TAKEN_BACK = [
   "instance-terminated-capacity-oversubscribed",
   "instance-terminated-by-price",
 ];
+
+/** An event of EventBridge about an instance (Amazon EC2 User Guide, "Automate Amazon EC2 using EventBridge"). */
+interface Notice {
+  readonly instance: string;
+  /** state: the instance's state changed. interruption: EC2 interrupts a spot instance two minutes after `at`. */
+  readonly kind: "state" | "interruption";
+  /** ISO time. */
+  readonly at: string;
+}
 
 /** By the `detail-type` of events that are read. */
 const KINDS: ReadonlyMap<unknown, Notice["kind"]> = new Map([
@@ -44,18 +55,37 @@ export function noticeOf(body: string): Notice | null {
  * Follows the notices for a provider until `stop` aborts: those of its queue, and those of the account's spot requests where there is none or
  * while it does not work. While neither can be read, changes are still seen by listings, only later. Never rejects.
  */
-export async function followNotices(parts: Parts, context: DriverContext, stop: AbortSignal): Promise<void> {
-  const { clock, random, log } = context;
-  const { aws } = parts.account;
-  const { noticeQueue } = parts.config.own;
+export async function followNotices(
+  { aws, instances }: AwsAccount,
+  { name: provider, own: { noticeQueue } }: AwsProviderConfig,
+  { clock, random, log, installation, remark, impaired }: DriverContext,
+  stop: AbortSignal,
+): Promise<void> {
   let isRead = noticeQueue !== null;
-  // Only for spot requests, which stay listed. A queue's messages are deleted when they were taken.
-  const seen = new Set<string>();
+
+  /** Notices of other providers and installations are read too, as they share the account, and are passed over. */
+  const take = async ({ kind, instance: id, at }: Notice) => {
+    // Any change of state may be one that a step waits for.
+    instances.hint();
+    if (kind !== "interruption") return;
+    const instance = (await instances.all(stop, true)).get(id);
+    const tag = tagOf(metadataOf(instance?.Tags));
+    if (instance === undefined || tag?.installation !== installation || tag.provider !== provider) return;
+    // Another launcher has taken it.
+    if (isInterrupted(instance)) return;
+    // Before the tag is set: if the launcher dies in between, the notice comes again and users see it twice, not never.
+    remark?.(tag, `EC2 takes the spot machine ${id} back two minutes after ${at}`, true);
+    const Tags = [{ Key: INTERRUPTED, Value: at }];
+    await aws.call("ec2.createTags", { Resources: [id], Tags }, stop);
+    // From now on the shared list shows the tag to every reader of this process.
+    await instances.all(stop, true);
+    log.warn({ node: tag.nodeId, instance: id, at }, "EC2 takes a spot machine back");
+  };
 
   /** False: it is to come again, from SQS after the queue's visibility timeout. */
   const took = async (notice: Notice | null): Promise<boolean> => {
     try {
-      if (notice !== null) await takeNotice(parts, context, notice, stop);
+      if (notice !== null) await take(notice);
       return true;
     } catch (error) {
       log.warn({ ...notice, error: messageOf(error) }, "cannot take a notice; it will come again");
@@ -65,7 +95,7 @@ export async function followNotices(parts: Parts, context: DriverContext, stop: 
 
   /** Waits for messages once, takes them, and deletes those that were taken. */
   const readQueue = async (QueueUrl: string) => {
-    const impaired = (why: string | null) => context.impaired?.("the notice queue", why);
+    const said = (why: string | null) => impaired?.("the notice queue", why);
     try {
       const request = { QueueUrl, MaxNumberOfMessages: MOST, WaitTimeSeconds: WAIT_S };
       const { Messages = [] } = await aws.call("sqs.receiveMessage", request, stop);
@@ -75,29 +105,30 @@ export async function followNotices(parts: Parts, context: DriverContext, stop: 
       const Entries = (await Promise.all(taken)).flat();
       if (Entries.length > 0) await aws.call("sqs.deleteMessageBatch", { QueueUrl, Entries }, stop);
       isRead = true;
-      impaired(null);
+      said(null);
     } catch (error) {
       isRead = false;
-      impaired(`${messageOf(error)}; the spot requests are looked at instead, every ${LOOK_MS / 1_000} s`);
+      said(`${messageOf(error)}; the spot requests are looked at instead, every ${LOOK_MS / 1_000} s`);
       throw error;
     }
   };
 
+  /** Instances whose requests were taken. These stay listed for a while; a queue's messages are deleted when they were taken. */
+  let seen: ReadonlySet<string> = new Set();
   /**
    * Takes spot requests whose machines EC2 takes back, while no queue is read. Their status changes at the notice, while the instance still
-   * says that it runs for two minutes; closed requests stay in the list for a while.
+   * says that it runs for two minutes.
    */
   const lookAtRequests = async () => {
     const request = { Filters: [{ Name: "status-code", Values: TAKEN_BACK }] };
     const call = "ec2.describeSpotInstanceRequests";
     const requests = isRead ? [] : await aws.list(call, "SpotInstanceRequests", request, stop);
-    const listed = new Set(requests.map(({ InstanceId }) => InstanceId));
-    for (const instance of seen) if (!listed.has(instance)) seen.delete(instance);
-    for (const { InstanceId: instance, Status } of requests) {
-      if (instance === undefined || seen.has(instance)) continue;
+    const taken = requests.map(async ({ InstanceId: instance, Status }) => {
+      if (instance === undefined) return [];
       const at = Status?.UpdateTime?.toISOString() ?? "its notice";
-      if (await took({ kind: "interruption", instance, at })) seen.add(instance);
-    }
+      return seen.has(instance) || (await took({ kind: "interruption", instance, at })) ? instance : [];
+    });
+    seen = new Set((await Promise.all(taken)).flat());
     await sleep(clock, LOOK_MS, stop);
   };
 
@@ -109,7 +140,7 @@ export async function followNotices(parts: Parts, context: DriverContext, stop: 
         failures = 0;
       } catch (error) {
         if (stop.aborted) return;
-        const facts = { provider: parts.config.name, error: messageOf(error) };
+        const facts = { provider: provider, error: messageOf(error) };
         if (failures === 0) log.warn(facts, "cannot read notices; will retry");
         await sleep(clock, backoff(random, failures++, 1_000, SLOWEST_MS), stop).catch(() => {});
       }

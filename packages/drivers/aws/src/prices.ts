@@ -1,5 +1,5 @@
 import { type Clock, DriverError, type Price, type Prices } from "@nodeyard/driver";
-import type { Aws } from "./client/index.ts";
+import type { Aws } from "./client/aws.ts";
 import type { Lookups } from "./lookups.ts";
 
 /** Milliseconds until prices are read again: the price list changes a few times a year, spot prices change slowly. */
@@ -14,6 +14,45 @@ type Zoned = ReadonlyMap<string | null, Price>;
  * history, whose newest entry of each zone is the current price. Volumes, addresses and traffic are not included.
  */
 export function pricesOf(aws: Aws, { known }: Lookups, clock: Clock): Prices {
+  /** The list price of a type, or of a host of its family. Empty when AWS sells none in the region. */
+  async function listPrice(
+    type: string,
+    isHost: boolean,
+    regionCode: string,
+    signal: AbortSignal,
+  ): Promise<Zoned> {
+    // Hosts are sold by family, without the size.
+    const wanted = isHost
+      ? { productFamily: "Dedicated Host", instanceType: type.split(".", 1)[0]! }
+      : {
+          ...{ instanceType: type, tenancy: "Shared", capacitystatus: "Used" },
+          ...{ operatingSystem: "Linux", preInstalledSw: "NA", licenseModel: "No License required" },
+        };
+    const Filters = Object.entries({ regionCode, ...wanted }).map(([Field, Value]) => ({
+      ...({ Type: "TERM_MATCH", Field, Value } as const),
+    }));
+    // The Price List API has endpoints in a few regions only; each has the prices of all regions of its partition.
+    const home = aws.in(regionCode.startsWith("cn-") ? "cn-northwest-1" : "us-east-1");
+    const request = { ServiceCode: "AmazonEC2", Filters };
+    const products = await home.list("pricing.getProducts", "PriceList", request, signal);
+    const [price] = products.flatMap((product) => hourly(String(product)));
+    return new Map(price === undefined ? [] : [[null, price]]);
+  }
+
+  /** The present spot price in each zone. */
+  async function marketPrices(type: string, signal: AbortSignal): Promise<Zoned> {
+    const request = {
+      InstanceTypes: [type as never],
+      ProductDescriptions: ["Linux/UNIX"],
+      // With the present time as start, EC2 answers with the price that is in force in each zone.
+      StartTime: new Date(clock.now()),
+    };
+    const history = await aws.list("ec2.describeSpotPriceHistory", "SpotPriceHistory", request, signal);
+    // The oldest first: the newest entry of a zone overwrites the others in the Map.
+    const newest = history.toSorted((a, b) => Number(a.Timestamp) - Number(b.Timestamp));
+    return new Map(newest.map((one) => [one.AvailabilityZone ?? null, priceOf(one.SpotPrice, "USD")]));
+  }
+
   return {
     /** Null: no price is listed, or a fleet has not chosen its type yet. Rejects when AWS cannot be asked. */
     async of(type, az, signal) {
@@ -24,8 +63,8 @@ export function pricesOf(aws: Aws, { known }: Lookups, clock: Clock): Prices {
       const region = await aws.region(signal);
       const isHost = marks.includes("dedicated host");
       const how = marks.includes("spot")
-        ? { freshMs: SPOT_MS, load: (own: AbortSignal) => marketPrices(aws, name, clock.now(), own) }
-        : { freshMs: LIST_MS, load: (own: AbortSignal) => listPrice(aws, name, isHost, region, own) };
+        ? { freshMs: SPOT_MS, load: (own: AbortSignal) => marketPrices(name, own) }
+        : { freshMs: LIST_MS, load: (own: AbortSignal) => listPrice(name, isHost, region, own) };
       const prices = await known.get(`price of ${region} ${type}`, how, signal);
       const exact = prices.get(az) ?? prices.get(null);
       if (exact !== undefined || az !== null) return exact ?? null;
@@ -35,62 +74,16 @@ export function pricesOf(aws: Aws, { known }: Lookups, clock: Clock): Prices {
   };
 }
 
-/** The list price of a type, or of a host of its family. Empty when AWS sells none in the region. */
-async function listPrice(
-  aws: Aws,
-  type: string,
-  isHost: boolean,
-  region: string,
-  signal: AbortSignal,
-): Promise<Zoned> {
-  // Hosts are sold by family, without the size.
-  const wanted = isHost
-    ? { productFamily: "Dedicated Host", instanceType: type.split(".", 1)[0]! }
-    : {
-        ...{ instanceType: type, tenancy: "Shared", capacitystatus: "Used" },
-        ...{ operatingSystem: "Linux", preInstalledSw: "NA", licenseModel: "No License required" },
-      };
-  const Filters = Object.entries({ regionCode: region, ...wanted }).map(([Field, Value]) => ({
-    ...({ Type: "TERM_MATCH", Field, Value } as const),
-  }));
-  // The Price List API has endpoints in a few regions only; each has the prices of all regions of its partition.
-  const home = aws.in(region.startsWith("cn-") ? "cn-northwest-1" : "us-east-1");
-  const request = { ServiceCode: "AmazonEC2", Filters };
-  const products = await home.list("pricing.getProducts", "PriceList", request, signal);
-  const [price] = products.flatMap((product) => hourly(String(product)));
-  return new Map(price === undefined ? [] : [[null, price]]);
-}
-
-/** The present spot price in each zone. */
-async function marketPrices(aws: Aws, type: string, now: number, signal: AbortSignal): Promise<Zoned> {
-  const request = {
-    InstanceTypes: [type as never],
-    ProductDescriptions: ["Linux/UNIX"],
-    // With the present time as start, EC2 answers with the price that is in force in each zone.
-    StartTime: new Date(now),
-  };
-  const history = await aws.list("ec2.describeSpotPriceHistory", "SpotPriceHistory", request, signal);
-  // The oldest first: the newest entry of a zone overwrites the others in the Map.
-  const newest = history.toSorted((a, b) => Number(a.Timestamp) - Number(b.Timestamp));
-  return new Map(
-    newest.map(({ AvailabilityZone: zone = null, SpotPrice }) => [zone, priceOf(SpotPrice, "USD")]),
-  );
-}
-
-/** The part of a product of the price list that is read. Keys are ids of offers and rates; prices are by currency: USD, or CNY in China. */
-interface Product {
-  readonly terms?: {
-    readonly OnDemand?: Keyed<{
-      readonly priceDimensions?: Keyed<{ readonly unit?: string; readonly pricePerUnit?: Keyed<string> }>;
-    }>;
-  };
-}
 type Keyed<T> = Readonly<Record<string, T>>;
 
-/** On-demand price of a product (Price List API, "Reading the service price list file"). */
+/**
+ * On-demand price of a product (Price List API, "Reading the service price list file"). Keys are ids of offers and rates; prices are by
+ * currency: USD, or CNY in China.
+ */
 function hourly(product: string): readonly Price[] {
-  const { terms } = JSON.parse(product) as Product;
-  return Object.values(terms?.OnDemand ?? {})
+  type Rate = { readonly unit?: string; readonly pricePerUnit?: Keyed<string> };
+  const offers: Keyed<{ readonly priceDimensions?: Keyed<Rate> }> = JSON.parse(product).terms?.OnDemand ?? {};
+  return Object.values(offers)
     .flatMap(({ priceDimensions = {} }) => Object.values(priceDimensions))
     .filter(({ unit }) => unit === "Hrs")
     .flatMap(({ pricePerUnit = {} }) => Object.entries(pricePerUnit))

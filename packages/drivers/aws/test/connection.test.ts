@@ -10,8 +10,7 @@ import { makeCertificates } from "../../../../testing/zookeeper/certificates.ts"
 import { AwsAccount } from "../src/account.ts";
 import { kitError } from "../src/client/errors.ts";
 import { mapError } from "../src/errors.ts";
-import { sdk } from "../src/index.ts";
-import { SECRETS } from "./rig.ts";
+import { sdkAt } from "./rig.ts";
 
 /** An answer of EC2 without machines, and a page that a proxy gives in its place. */
 const EMPTY = `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><reservationSet/></DescribeInstancesResponse>`;
@@ -47,8 +46,6 @@ async function withAccount<T>(endpoint: string, work: (account: AwsAccount) => P
   const place = {
     region: "us-west-2",
     profile: null,
-    client: { endpoint, credentials: async () => SECRETS },
-    tryMs: 5_000,
   };
   const log = {
     debug() {},
@@ -56,7 +53,7 @@ async function withAccount<T>(endpoint: string, work: (account: AwsAccount) => P
     warn: (_: object, text: string) => void warnings.push(text),
     error() {},
   };
-  const account = new AwsAccount({ place, sdk, clock: systemClock, log });
+  const account = new AwsAccount({ place, sdk: sdkAt(endpoint, 5_000), clock: systemClock, log });
   try {
     return await work(account);
   } finally {

@@ -1,7 +1,7 @@
 import { EC2 } from "@aws-sdk/client-ec2";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { requireAws } from "../../../../testing/aws/index.ts";
-import { templateOf } from "../src/machines/templates.ts";
+import { templateOf } from "../src/machines/fleets.ts";
 import { AwsRig, compile, contextOf } from "./rig.ts";
 
 // Numbers in titles are those of docs/contract/checks.md, "AWS".

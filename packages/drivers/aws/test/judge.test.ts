@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { systemClock } from "@nodeyard/runtime";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type AwsServer, motoPython, requireAws, startAws } from "../../../../testing/aws/index.ts";
-import { Aws } from "../src/client/index.ts";
+import { Aws } from "../src/client/aws.ts";
 import { connectionOf, ProxiedHandler } from "../src/edge/http.ts";
 import { sdk } from "../src/index.ts";
 

@@ -21,6 +21,22 @@ export const SECRETS = {
   sessionToken: "testing/SESSION+TOKEN==",
 };
 
+/** The SDK at another endpoint, with keys of its own and a time limit of an attempt. */
+export function sdkAt(endpoint: string, tryMs: number): typeof sdk {
+  const limits = { requestTimeout: tryMs, socketTimeout: tryMs };
+  return {
+    ...sdk,
+    credentials: async () => ({
+      ...(await sdk.credentials()),
+      defaultProvider: () => Object.assign(async () => SECRETS, {}),
+    }),
+    connectionOf: async (profile, service, how) => ({
+      ...(await sdk.connectionOf(profile, service, { ...how, ...limits })),
+      endpoint,
+    }),
+  };
+}
+
 /** Handles of a driver on the machine's own clock. */
 export function contextOf(installation = INSTALLATION, more: Partial<DriverContext> = {}): DriverContext {
   return {
@@ -96,7 +112,7 @@ export class AwsRig {
 
   /** A driver of its own, as another process has. */
   async open(config: AwsProviderConfig, context = contextOf()): Promise<Provider> {
-    const driver = createAwsDriver({ sdk, openFile, client: this.client, tryMs: 10_000 });
+    const driver = createAwsDriver({ sdk: sdkAt(this.server.url, 10_000), openFile });
     const provider = await driver.open(config, context);
     this.#opened.push(provider);
     return provider;

@@ -6,7 +6,6 @@ import {
   Key,
   type OrderOf,
   type OwnOf,
-  type PoolConfig,
   type Reader,
   type Values,
 } from "@nodeyard/driver";
@@ -131,26 +130,14 @@ const diskimage = {
 
 type Networking = Omit<Values<typeof networking>, "useInternalIp" | "hostKeyChecking">;
 
-/** Where a label's image is found. */
-export type ImageSource =
-  | { readonly id: string }
-  | { readonly href: string }
-  | { readonly name: string }
-  | { readonly filter: Values<typeof imageFilter> };
+/** Where a label's image is found: by one of the four, the others are null. */
+export type ImageSource = Omit<Values<typeof cloudImage>, "keys">;
 
 export interface ImageFacts {
   /** Null: an uploaded image, whose id is that of the upload. */
   readonly source: ImageSource | null;
   /** Names of SSH keys. */
   readonly keys: readonly string[];
-}
-
-/** The driver's part of a pool. */
-export interface IbmPoolOwn {
-  /** Null: that of each subnet. */
-  readonly zone: string | null;
-  readonly subnets: readonly string[];
-  readonly publicIpv4: boolean;
 }
 
 /** The keys of an ibmvpc provider, Nodepool's and those that only Nodeyard has: schema, defaults and compiler. */
@@ -174,7 +161,7 @@ export const ibmvpcConfig = cloudConfig(
     },
     images: {
       none: { source: null, keys: [] } as ImageFacts,
-      cloudImage: ({ keys, ...sources }): ImageFacts => ({ keys, source: sourceOf(sources) }),
+      cloudImage: ({ keys, ...source }): ImageFacts => ({ keys, source }),
     },
     pool(pool, { own: provider }) {
       refuseName(pool.name, pool.at);
@@ -189,8 +176,8 @@ export type IbmProviderConfig = ConfigOf<typeof ibmvpcConfig>;
 /** The driver's part of a label, with its image. */
 export type IbmLabelOwn = OwnOf<typeof ibmvpcConfig, "label">;
 export type IbmOrder = OrderOf<typeof ibmvpcConfig>;
-/** A compiled pool of the ibmvpc driver. */
-export type IbmPoolConfig = PoolConfig<IbmPoolOwn, IbmLabelOwn>;
+/** The driver's part of a pool. */
+export type IbmPoolOwn = OwnOf<typeof ibmvpcConfig, "pool">;
 
 function refuseName(name: string, at: Reader): void {
   if (!IN_GROUPS.test(name))
@@ -200,8 +187,8 @@ function refuseName(name: string, at: Reader): void {
     );
 }
 
-/** Where a pool's machines are. Its own keys count before those of the provider. */
-function networkOf(provider: Networking, pool: Entry<Networking>): IbmPoolOwn {
+/** Where a pool's machines are; the zone null: that of each subnet. Its own keys count before those of the provider. */
+function networkOf(provider: Networking, pool: Entry<Networking>) {
   const publicIpv4 = pool.publicIpv4 ?? provider.publicIpv4 ?? false;
   const isOwn = pool.subnet !== undefined || pool.zone !== undefined;
   const several = pool.subnets ?? (isOwn ? undefined : provider.subnets);
@@ -209,16 +196,4 @@ function networkOf(provider: Networking, pool: Entry<Networking>): IbmPoolOwn {
   const subnet = pool.subnet ?? provider.subnet;
   if (subnet == null) pool.at.error("subnet", "is missing, as in the provider; add it, or subnets");
   return { zone: pool.zone ?? provider.zone ?? null, subnets: [subnet ?? ""], publicIpv4 };
-}
-
-/** The schema allows exactly one. */
-function sourceOf({
-  imageHref: href,
-  imageId: id,
-  imageName: name,
-  imageFilter: filter,
-}: Omit<Values<typeof cloudImage>, "keys">): ImageSource | null {
-  if (id !== null) return { id };
-  if (href !== null) return { href };
-  return name === null ? filter && { filter } : { name };
 }

@@ -1,26 +1,12 @@
-import {
-  type DriverError,
-  errorMap,
-  type FaultRow,
-  failureBy,
-  type HttpAnswer,
-  jsonIn,
-  orderFault,
-  type SaidFault,
-  unlessRefused,
-  xmlFault,
-} from "@nodeyard/driver";
+import { errorMap, type FaultRow, type HttpAnswer, jsonIn, type SaidFault, xmlFault } from "@nodeyard/driver";
 
 const REMEDY = 'compare the credentials and their access with "nodeyard docs connect-ibm"';
 
 /** Codes of VPC (its page of error messages), reasons of an instance's status, and the fields of an order that are at fault. */
-const ERRORS: readonly FaultRow[] = [
+export const ERRORS: readonly FaultRow[] = [
   { kind: "access", statuses: [401], remedy: REMEDY },
-  {
-    kind: "access",
-    codes: [/not_?authorized|forbidden|AccessDenied|token_(invalid|expired)/i],
-    remedy: REMEDY,
-  },
+  { kind: "access", codes: [/not_?authorized|forbidden|AccessDenied/i], remedy: REMEDY },
+  { kind: "access", codes: [/token_(invalid|expired)/i], remedy: REMEDY },
   { kind: "access", codes: ["NoSuchBucket"], remedy: "compare object-storage of the provider with IBM's" },
   { kind: "quota", codes: [/over_quota|quota_exceeded/] },
   { kind: "quota", statuses: [400, 403, 409], text: /over quota|exceeds? .*quota|quota .*exceed/i },
@@ -60,25 +46,4 @@ export function faultOf({ text, headers }: HttpAnswer): SaidFault {
   const message = said?.message ?? said?.errorMessage ?? "";
   const requestId = typeof trace === "string" ? trace : id;
   return { requestId, codes, text: `${message} (${codes.join(", ")})` };
-}
-
-/**
- * The answer; undefined: IBM says that the thing itself is not there. Something in between says so of anything, and IBM of what the thing is in.
- */
-export function unlessMissing<T>(answer: Promise<T>, kind: string): Promise<T | undefined> {
-  return unlessRefused(answer, new RegExp(`^(${kind}_)?not_found$`));
-}
-
-/** The error of a call that makes something. */
-export const ofOrder = (error: unknown) => orderFault(error, mapError);
-
-/** A reason of a status. */
-export interface Reason {
-  readonly code?: string;
-  readonly message?: string;
-}
-
-/** Why a machine failed, by the first reason of its status. */
-export function failureOf(what: string, status: string, [reason = {}]: readonly Reason[] = []): DriverError {
-  return failureBy(ERRORS, `${what} went to ${status}`, reason);
 }

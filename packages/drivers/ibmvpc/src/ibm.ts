@@ -6,14 +6,17 @@ import {
   bearerRequest,
   type HttpCalls,
   OddAnswer,
+  orderFault,
   RateLimiter,
   type RequestParts,
   Session,
   type SessionHost,
   safely,
   type Unsent,
+  unlessRefused,
 } from "@nodeyard/driver";
-import { faultOf, unlessMissing } from "./errors.ts";
+import { faultOf, IN_USE, mapError } from "./errors.ts";
+import type { Named } from "./names.ts";
 import { type Login, signIn } from "./sign-in.ts";
 
 /** Version of the VPC API: what its answers look like. */
@@ -62,12 +65,8 @@ export class Ibm extends Session<Login> {
   }
 
   /** Calls an API by a path such as `/instances`. Undefined: the answer to a deletion has no body. */
-  call<T>(
-    method: Method,
-    path: string,
-    signal: AbortSignal,
-    { query: asked = {}, body, first = false, of = "vpc" }: Extra = {},
-  ): Promise<T> {
+  call<T>(method: Method, path: string, signal: AbortSignal, parts: Extra = {}): Promise<T> {
+    const { query: asked = {}, body, first = false, of = "vpc" } = parts;
     const query = of === "vpc" ? { ...VERSION, ...asked } : asked;
     const headers = method === "PATCH" ? { "content-type": "application/merge-patch+json" } : {};
     const request = (login: Login) =>
@@ -78,14 +77,28 @@ export class Ibm extends Session<Login> {
     );
   }
 
-  /** Reads one thing; undefined: it is not there. `kind`: how IBM calls it, as in `instance`. */
-  read<T>(kind: string, path: string, signal: AbortSignal): Promise<T | undefined> {
-    return unlessMissing(this.call<T>("GET", path, signal), kind);
+  /**
+   * Reads, changes or deletes one thing of a list, such as `instances`; undefined: IBM says that the thing itself is not there, or the answer
+   * to a deletion. Something in between says so of anything, and IBM of what the thing is in.
+   */
+  one<T>(method: Method, key: string, id: string, signal: AbortSignal, body?: object) {
+    const kind = key.replace("/", "_").replace(/s$/, "");
+    const answer = this.call<T>(method, `/${key}/${encodeURIComponent(id)}`, signal, { body });
+    return unlessRefused(answer, new RegExp(`^(${kind}_)?not_found$`));
   }
 
   /** Deletes one thing. One that is not there is no error. */
-  async delete(kind: string, path: string, signal: AbortSignal): Promise<void> {
-    await unlessMissing(this.call("DELETE", path, signal), kind);
+  async delete(key: string, id: string, signal: AbortSignal): Promise<void> {
+    await this.one("DELETE", key, id, signal);
+  }
+
+  /** Makes one thing of a list. Undefined: its name is in use, by an earlier try whose answer was lost, or by another process. */
+  async make<T>(key: string, body: object, signal: AbortSignal): Promise<T | undefined> {
+    try {
+      return await unlessRefused(this.call<T>("POST", `/${key}`, signal, { body }), IN_USE);
+    } catch (error) {
+      throw orderFault(error, mapError);
+    }
   }
 
   /** All items of a list. Of the address of a next page only its start counts: the token goes nowhere else. */
@@ -111,12 +124,8 @@ export class Ibm extends Session<Login> {
     return pages.flatMap((page) => page[key] as readonly T[]);
   }
 
-  /** Those of a list that have a name; names are unique. */
-  async named<T extends { readonly name: string }>(
-    key: string,
-    name: string,
-    signal: AbortSignal,
-  ): Promise<T | undefined> {
+  /** The one of a list that has a name: names are unique. */
+  async named<T extends Named>(key: string, name: string, signal: AbortSignal) {
     return (await this.list<T>(key, signal, { name })).find((one) => one.name === name);
   }
 

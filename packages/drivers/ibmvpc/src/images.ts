@@ -2,26 +2,17 @@ import {
   bucketAt,
   type CloudPart,
   elementsIn,
-  type ImageStore,
   imageSteps,
   type OpenFile,
   partedFiles,
-  wasRefused,
 } from "@nodeyard/driver";
-import { IN_USE, ofOrder } from "./errors.ts";
 import type { Image, Site } from "./lookups.ts";
 
 /** An image by the name that its upload gives it, which proves its tag; its id is IBM's, once lists show it. */
 type Upload = Pick<Image, "name"> & Partial<Image>;
 
 /** Images of the account, by way of the bucket, and what of them is left over. Without a bucket there is no store. */
-export function imagesOf(
-  { config: { own }, ibm, clock, names, lookups }: Site,
-  openFile: OpenFile,
-): {
-  readonly store?: ImageStore;
-  readonly parts: Readonly<Record<string, CloudPart>>;
-} {
+export function imagesOf({ config: { own }, ibm, clock, names, lookups }: Site, openFile: OpenFile) {
   const image: CloudPart = {
     async list(signal) {
       const all = await ibm.list<Image>("images", signal, { visibility: "private" });
@@ -29,13 +20,13 @@ export function imagesOf(
         .map(({ id, name }) => ({ id, tag: null, imageTag: names.imageTag(name) }))
         .filter(({ imageTag }) => imageTag !== null);
     },
-    delete: (id, signal) => ibm.delete("image", `/images/${encodeURIComponent(id)}`, signal),
+    delete: (id, signal) => ibm.delete("images", id, signal),
   };
-  if (own.objectStorage === null) return { parts: { image } };
+  if (own.objectStorage === null) return { store: undefined, parts: { image } };
   const { endpoint, bucketName } = own.objectStorage;
   const bucket = bucketAt(ibm.objects, `${endpoint.replace(/\/+$/, "")}/${bucketName}`);
-  const tagOf = (key: string) => names.imageTag(key);
-  const files = partedFiles(bucket.store, openFile, { prefix: "npimage-", tagOf });
+  const mine = { prefix: "npimage-", tagOf: (key: string) => names.imageTag(key) };
+  const files = partedFiles(bucket.store, openFile, mine);
   /** Where VPC finds an object: the location without its class, as in `us-south-smart`. */
   const hrefOf = async (key: string, signal: AbortSignal) => {
     const text = await bucket.read("", { location: "" }, "LocationConstraint", signal);
@@ -66,11 +57,7 @@ export function imagesOf(
         file: { href: await hrefOf(key, signal) },
         operating_system: { name: own.systems.get(order.tag.image) ?? "" },
       };
-      try {
-        await ibm.call("POST", "/images", signal, { body });
-      } catch (error) {
-        if (!wasRefused(error, IN_USE)) throw ofOrder(error);
-      }
+      await ibm.make("images", body, signal);
     },
     async delete(name, signal) {
       const found = await named(name, signal);

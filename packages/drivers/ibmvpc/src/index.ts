@@ -1,9 +1,3 @@
-export {
-  type IbmLabelOwn,
-  type IbmPoolConfig,
-  type IbmPoolOwn,
-  type IbmProviderConfig,
-  ibmvpcConfig,
-} from "./config.ts";
+export { type IbmProviderConfig, ibmvpcConfig } from "./config.ts";
 export { createIbmDriver } from "./driver.ts";
 export * from "./edge/host.ts";

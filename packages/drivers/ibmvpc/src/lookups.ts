@@ -1,8 +1,15 @@
-import { type Clock, DriverError, SharedValues, wasRefused } from "@nodeyard/driver";
+import {
+  type Clock,
+  DriverError,
+  type DriverErrorKind,
+  noImage,
+  SharedValues,
+  unlessRefused,
+} from "@nodeyard/driver";
 import type { IbmLabelOwn, IbmOrder, IbmPoolOwn, IbmProviderConfig, ImageSource } from "./config.ts";
-import { IN_USE, type Reason } from "./errors.ts";
+import { IN_USE } from "./errors.ts";
 import type { Ibm } from "./ibm.ts";
-import type { Named, Names } from "./names.ts";
+import type { Instance, Named, Names } from "./names.ts";
 
 /** Profiles hardly change, networks and keys now and then, images by filter with each release. */
 const LASTING = { freshMs: 3_600_000, staleMs: 86_400_000 };
@@ -19,9 +26,8 @@ interface Amount {
   readonly default?: number;
 }
 /** An image, as far as the driver reads it. */
-export interface Image extends Named {
+export interface Image extends Named, Pick<Instance, "status_reasons"> {
   readonly status?: string;
-  readonly status_reasons?: readonly Reason[];
   readonly visibility?: string;
   readonly created_at?: string;
   readonly operating_system?: Readonly<Record<string, unknown>>;
@@ -40,20 +46,21 @@ export type Lookups = ReturnType<typeof lookupsOf>;
 
 /** What names of the file stand for in the region. */
 export function lookupsOf({ ibm, clock, config }: Pick<Site, "ibm" | "clock" | "config">) {
-  const shared = new SharedValues(clock);
+  /** Also for what others look up. */
+  const known = new SharedValues(clock);
 
   const allOf = <T>(key: string, signal: AbortSignal): Promise<readonly T[]> => {
     const load = (until: AbortSignal) => ibm.list<T>(key, until);
-    return shared.get(`list of ${key}`, { load, ...SLOW }, signal);
+    return known.get(`list of ${key}`, { load, ...SLOW }, signal);
   };
 
   /** The VPC, and the subnet of each zone in which machines of a pool may be. Rejects when a subnet is elsewhere than the file says. */
   async function network({ zone, subnets }: IbmPoolOwn, signal: AbortSignal) {
     const { vpc: name } = config.own;
     const [vpcs, all] = await Promise.all([allOf<Named>("vpcs", signal), allOf<Subnet>("subnets", signal)]);
-    const { id: vpc } = find(vpcs, name, "there is no VPC");
+    const { id: vpc } = find(vpcs, name, "there is no VPC", "access");
     const own = all.filter((one) => one.vpc.id === vpc);
-    const found = subnets.map((subnet) => find(own, subnet, `VPC ${name} has no subnet`));
+    const found = subnets.map((subnet) => find(own, subnet, `VPC ${name} has no subnet`, "access"));
     const stray = found.find((subnet) => zone !== null && subnet.zone.name !== zone);
     // Of the provider, and of no label: requests wait until it is corrected.
     if (stray !== undefined)
@@ -65,7 +72,7 @@ export function lookupsOf({ ibm, clock, config }: Pick<Site, "ibm" | "clock" | "
   }
 
   return {
-    network,
+    ...{ known, network },
 
     /** Where a node's machine is made. */
     async place({ pool, az }: Pick<IbmOrder, "pool" | "az">, signal: AbortSignal) {
@@ -77,7 +84,7 @@ export function lookupsOf({ ibm, clock, config }: Pick<Site, "ibm" | "clock" | "
     },
 
     /** SSH keys by their names. */
-    async keys(names: readonly string[], signal: AbortSignal): Promise<readonly { readonly id: string }[]> {
+    async keys(names: readonly string[], signal: AbortSignal) {
       const all = names.length === 0 ? [] : await allOf<Named>("keys", signal);
       return names.map((name) => ({ id: find(all, name, "there is no SSH key", "configuration").id }));
     },
@@ -94,69 +101,60 @@ export function lookupsOf({ ibm, clock, config }: Pick<Site, "ibm" | "clock" | "
         };
         const make = () => ibm.call<Named>("POST", path, until, { of, body: { name } });
         // Another launcher makes it at the same time, or the answer of an earlier try was lost.
-        const unlessMade = async (error: unknown) => {
-          const found = wasRefused(error, 409, IN_USE) ? await read() : undefined;
-          if (found === undefined) throw error;
-          return found;
-        };
-        const { id } = (await read()) ?? (await make().catch(unlessMade));
-        return { id };
+        const made = async () => (await unlessRefused(make(), 409, IN_USE)) ?? read();
+        const found = (await read()) ?? (await made());
+        if (found !== undefined) return { id: found.id };
+        throw new DriverError("transient", `resource group ${name} is being made, and not listed yet`);
       };
-      return shared.get(`resource group ${name}`, { load, ...SLOW }, signal);
+      return known.get(`resource group ${name}`, { load, ...SLOW }, signal);
     },
 
-    /** Cores, and memory in MiB, of a profile. */
-    sizeOf({ profile }: Pick<IbmLabelOwn, "profile">, signal: AbortSignal) {
+    /** What a machine of a profile uses. */
+    need({ profile }: Pick<IbmLabelOwn, "profile">, signal: AbortSignal) {
       const of = (amount: Amount | undefined) => amount?.value ?? amount?.default ?? Number.NaN;
       const load = async (until: AbortSignal) => {
         type Profile = { readonly vcpu_count?: Amount; readonly memory?: Amount };
-        const path = `/instance/profiles/${encodeURIComponent(profile)}`;
-        const found = await ibm.read<Profile>("instance_profile", path, until);
+        const found = await ibm.one<Profile>("GET", "instance/profiles", profile, until);
         if (found === undefined)
           throw new DriverError("configuration", `there is no profile ${profile}; correct profile`);
-        const size = { cores: of(found.vcpu_count), ram: of(found.memory) * 1_024 };
+        const size = { instances: 1, cores: of(found.vcpu_count), ram: of(found.memory) * 1_024 };
         if (size.cores > 0 && size.ram > 0) return size;
         throw new DriverError("transient", `profile ${profile} came without its size`);
       };
-      return shared.get(`profile ${profile}`, { load, ...LASTING }, signal);
+      return known.get(`profile ${profile}`, { load, ...LASTING }, signal);
     },
 
-    /** How a call names the image of a label: of several that fit the newest. */
-    async image(source: ImageSource, signal: AbortSignal) {
-      if ("id" in source || "href" in source) return source;
-      const what = `image ${JSON.stringify(source)}`;
+    /** How a call names the image to boot, an upload or that of the label: of several that fit the newest. */
+    async image({ label, imageExternalId }: IbmOrder, signal: AbortSignal) {
+      if (typeof imageExternalId === "string") return { id: imageExternalId };
+      const { source } = label.own;
+      if (source === null) throw noImage(label);
+      const { imageId: id, imageHref: href, imageName: name, imageFilter: filter } = source;
+      if (id !== null) return { id };
+      if (href !== null) return { href };
+      const what = `image ${name ?? JSON.stringify(filter)}`;
       const load = async (until: AbortSignal) => {
-        const all = await ibm.list<Image>("images", until, "name" in source ? { name: source.name } : {});
-        const fits = (one: Image) =>
-          "name" in source ? one.name === source.name : isLike(one, source.filter);
+        const all = await ibm.list<Image>("images", until, name === null ? {} : { name });
+        const fits = (one: Image) => (filter === null ? one.name === name : isLike(one, filter));
         const made = ({ created_at = "" }: Image) => Date.parse(created_at) || 0;
         const [newest] = all.filter(fits).sort((a, b) => made(b) - made(a));
         if (newest !== undefined) return { id: newest.id };
         throw new DriverError("configuration", `there is no ${what}; correct the cloud-image`);
       };
-      return shared.get(what, { load, ...SOON }, signal);
+      return known.get(what, { load, ...SOON }, signal);
     },
-
-    close: () => shared.close(),
   };
 }
 
-function find<T extends Named>(
-  all: readonly T[],
-  name: string,
-  what: string,
-  kind: "access" | "configuration" = "access",
-): T {
+function find<T extends Named>(all: readonly T[], name: string, what: string, kind: DriverErrorKind): T {
   const found = all.find((one) => one.name === name);
   if (found !== undefined) return found;
   throw new DriverError(kind, `${what} ${name} in the region; correct the name`);
 }
 
 /** Whether an image has everything that a filter names. Newer versions of the API say of the owner only who may see the image. */
-function isLike(
-  image: Image,
-  { operatingSystem, ownerType, status }: Extract<ImageSource, { filter: unknown }>["filter"],
-) {
+function isLike(image: Image, filter: NonNullable<ImageSource["imageFilter"]>): boolean {
+  const { operatingSystem, ownerType, status } = filter;
   const wanted = Object.entries(operatingSystem).filter(([, value]) => value !== null);
   const wire = (key: string) => key.replace(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`);
   return (

@@ -7,7 +7,6 @@ import {
   type Tag,
   tagOf,
 } from "@nodeyard/driver";
-import type { Reason } from "./errors.ts";
 
 /** What carries a tag in its name: IBM takes none of users with the calls that make machines, addresses and images, and names are unique in a region. */
 export interface Named {
@@ -24,7 +23,7 @@ export interface Volume extends Named {
 /** A machine, as far as the driver reads it. */
 export interface Instance extends Named {
   readonly status: string;
-  readonly status_reasons?: readonly Reason[];
+  readonly status_reasons?: readonly { readonly code?: string; readonly message?: string }[];
   readonly zone: { readonly name: string };
   readonly vcpu?: { readonly count?: number };
   /** GiB. */

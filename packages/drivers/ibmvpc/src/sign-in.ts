@@ -4,6 +4,7 @@ import {
   CloudConfigError,
   grantedToken,
   type HttpAnswer,
+  jsonIn,
   keepSecret,
   METADATA,
   neededText,
@@ -71,9 +72,14 @@ export async function signIn(
       keepSecret(key, "configured");
       return byForm("apikey", { apikey: key });
     },
-    container() {
-      const token = computeToken(of("VPC_CR_TOKEN_FILENAME"), around);
-      return byForm("cr-token", { cr_token: token, profile_id: id, profile_name: name });
+    async container() {
+      const { read } = around;
+      const path = of("VPC_CR_TOKEN_FILENAME") ?? TOKEN_FILES.find((one) => read(one) !== undefined);
+      if (path !== undefined)
+        return byForm("cr-token", { cr_token: secretText(path, read), profile_id: id, profile_name: name });
+      throw new CloudConfigError(
+        "there is no credential of IBM Cloud: set VPC_APIKEY, or VPC_AUTH_TYPE and what it needs, in credentials-file or in the environment",
+      );
     },
     async vpc() {
       const { text } = await byMetadata("PUT", "token", {}, { expires_in: IDENTITY_S });
@@ -101,20 +107,9 @@ function propertiesOf(path: string | null, { env, read }: Around): Properties {
   return (key) => file.get(key) || null;
 }
 
-function computeToken(path: string | null, { read }: Around): string {
-  const found = path ?? TOKEN_FILES.find((one) => read(one) !== undefined);
-  if (found !== undefined) return secretText(found, read);
-  throw new CloudConfigError(
-    "there is no credential of IBM Cloud: set VPC_APIKEY, or VPC_AUTH_TYPE and what it needs, in credentials-file or in the environment",
-  );
-}
-
 /** Tokens are signed JSON; only who reads them as a server checks the signature. */
 function accountOf(token: string): string | null {
-  try {
-    const payload = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
-    return typeof payload.account?.bss === "string" ? payload.account.bss : null;
-  } catch {
-    return null;
-  }
+  const { account } = jsonIn(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
+  const { bss } = (account ?? {}) as { readonly bss?: unknown };
+  return typeof bss === "string" ? bss : null;
 }

@@ -46,17 +46,16 @@ export class Aws {
   readonly pace: CallRates;
   readonly #options: AwsOptions;
   readonly #credentials: RenewedValue<AwsCredentials>;
-  /** Clients by service. A promise, because its module is loaded first, and concurrent calls share that. */
-  readonly #clients = new Map<Service, Promise<Client<Service>>>();
-  /** The same for other regions, by region. */
-  readonly #elsewhere = new Map<string, Aws>();
+  /** Clients of all regions, by service and region. A promise, because its module is loaded first, and concurrent calls share that. */
+  readonly #clients: Map<string, Promise<Client<Service>>>;
 
-  /** `home`: another region, whose credentials and rate limit it shares. */
+  /** `home`: another region, whose credentials, rate limit and connections it shares. */
   constructor(options: AwsOptions, home?: Aws) {
     const { place, sdk: modules, clock } = options;
     this.#options = options;
     this.#credentials = home ? home.#credentials : credentialsOf(place, modules, clock);
     this.pace = home?.pace ?? new CallRates(clock);
+    this.#clients = home ? home.#clients : new Map();
   }
 
   /** Runs one call. The caller's abort rejects at once, whatever the SDK does with its own signal. */
@@ -80,7 +79,7 @@ export class Aws {
     return abortable(work, signal) as Promise<Output<C>>;
   }
 
-  /** What is under `key` in all pages of a listing. */
+  /** What is under `key` in all pages of a listing. S3, which names pages in its own way, is not asked so. */
   async list<C extends Call, K extends keyof Output<C>>(
     call: C,
     key: K,
@@ -89,18 +88,8 @@ export class Aws {
   ): Promise<readonly Items<Output<C>[K]>[]> {
     const pages = await allPages(
       call,
-      (next) => {
-        // S3 has a name of its own, also in its answer.
-        const more = next && { [call.startsWith("s3.") ? "ContinuationToken" : "NextToken"]: next };
-        return this.call(call, { ...(input as object), ...more } as Input<C>, signal);
-      },
-      (page) => {
-        const { NextToken, NextContinuationToken } = page as {
-          NextToken?: string;
-          NextContinuationToken?: string;
-        };
-        return NextToken || NextContinuationToken;
-      },
+      (NextToken) => this.call(call, { ...(input as object), ...present({ NextToken }) } as Input<C>, signal),
+      (page) => (page as { readonly NextToken?: string }).NextToken,
     );
     return pages.flatMap((page) => (page[key] ?? []) as Items<Output<C>[K]>[]);
   }
@@ -124,14 +113,10 @@ export class Aws {
     return accountId;
   }
 
-  /** Another region with the same credentials and rate limit, for copies of images. */
+  /** Another region, for copies of images and for prices. */
   in(region: string): Aws {
-    const { place } = this.#options;
-    if (region === place.region) return this;
-    const known =
-      this.#elsewhere.get(region) ?? new Aws({ ...this.#options, place: { ...place, region } }, this);
-    this.#elsewhere.set(region, known);
-    return known;
+    const place = { ...this.#options.place, region };
+    return new Aws({ ...this.#options, place }, this);
   }
 
   /** Ends the connections of all regions. Requests in progress fail. */
@@ -139,46 +124,43 @@ export class Aws {
     const clients = [...this.#clients.values()];
     this.#clients.clear();
     this.#credentials.close(new DriverError("transient", "the account is not used any more"));
-    await Promise.all([...this.#elsewhere.values()].map((other) => other.close()));
     for (const client of await Promise.allSettled(clients))
       if (client.status === "fulfilled") client.value.destroy();
   }
 
   /** The SDK's client of a service, with the rate limit in it. One that could not be made is not kept, so the next call tries again. */
   client<S extends Service>(service: S): Promise<Client<S>> {
-    const known = this.#clients.get(service) ?? this.#made(service);
-    this.#clients.set(service, known);
-    return known as Promise<Client<S>>;
-  }
-
-  async #made(service: Service): Promise<Client<Service>> {
-    try {
-      const Made = (await this.#options.sdk[service]()) as new (options: object) => Client<Service>;
-      const id = service === "quotas" ? "service-quotas" : service;
-      const client = new Made(await this.#settings(id.replace("-", "_"), /^(s3|ebs)$/.test(id)));
-      addPace(client.middlewareStack, id, this.pace, this.#options);
-      return client;
-    } catch (error) {
-      this.#clients.delete(service);
-      throw error;
+    const key = `${service} ${this.#options.place.region}`;
+    let client = this.#clients.get(key);
+    if (client === undefined) {
+      client = this.#made(service);
+      this.#clients.set(key, client);
+      client.catch(() => this.#clients.delete(key));
     }
+    return client as Promise<Client<S>>;
   }
 
-  /** Settings of a client. A missing region or profile lets the SDK search for it. `service`: as variables of endpoints name it. */
-  async #settings(service: string, isForData: boolean): Promise<object> {
+  /** A missing region or profile lets the SDK search for it. */
+  async #made(service: Service): Promise<Client<Service>> {
     const { place, sdk: modules, log } = this.#options;
-    const { region, profile, client, tryMs = isForData ? DATA_TRY_MS : TRY_MS } = place;
+    const { region, profile } = place;
+    const tryMs = /^(s3|ebs)$/.test(service) ? DATA_TRY_MS : TRY_MS;
+    const id = service === "quotas" ? "service-quotas" : service;
     const logger = sdkLog(log);
     // Without limits of its own the SDK waits for an answer for ever. The socket's is for a body that stops on its way.
-    const limits = { requestTimeout: tryMs, socketTimeout: tryMs, throwOnRequestTimeout: true };
-    const how = { ...limits, connectionTimeout: CONNECT_MS, logger };
-    const { endpoint = client?.endpoint, requestHandler } = await modules.connectionOf(profile, service, how);
-    return {
+    const limits = { connectionTimeout: CONNECT_MS, requestTimeout: tryMs, socketTimeout: tryMs };
+    const how = { ...limits, throwOnRequestTimeout: true, logger };
+    // Variables of endpoints name it in this form.
+    const { endpoint, requestHandler } = await modules.connectionOf(profile, id.replace("-", "_"), how);
+    const Made = (await modules[service]()) as new (options: object) => Client<Service>;
+    const made = new Made({
       ...{ maxAttempts: ATTEMPTS, logger, requestHandler },
       // With an end that has passed: a client keeps any others for ever, and would not ask here again.
       credentials: async () => ({ ...(await this.#credentials.get()), expiration: new Date(0) }),
       ...present({ endpoint, region, profile }),
-    };
+    });
+    addPace(made.middlewareStack, id, this.pace, this.#options);
+    return made;
   }
 }
 

@@ -69,18 +69,16 @@ export type Service = Exclude<keyof typeof sdk, "placeOf" | "connectionOf" | "cr
 /** The SDK's client of a service. */
 export type Client<S extends Service> = InstanceType<Awaited<ReturnType<(typeof sdk)[S]>>>;
 
-/** Request and answer of a method of a client, which the SDK declares with callbacks, too. */
-type Shape<Method> = Method extends {
-  (input: infer In, options?: never): Promise<infer Out>;
-  (input: never, done: never): void;
-  (input: never, options: never, done: never): void;
-}
+/** Request and answer of a method of a client, which the SDK declares with promises and, last, with a callback. */
+type Shape<Method> = Method extends (
+  input: infer In,
+  options: never,
+  done: (error: never, out?: infer Out) => void,
+) => void
   ? readonly [In, Out]
   : never;
 type ShapeOf<C extends Call> = C extends `${infer S extends Service}.${infer Name}`
-  ? Name extends keyof Client<S>
-    ? Shape<Client<S>[Name]>
-    : never
+  ? Shape<Client<S>[Name & keyof Client<S>]>
   : never;
 
 /** The request of a call. */

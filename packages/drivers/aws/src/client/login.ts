@@ -2,12 +2,10 @@ import { type Clock, DriverError, RenewedValue } from "@nodeyard/driver";
 import type { sdk } from "../edge/sdk.ts";
 import { kitError } from "./errors.ts";
 
-/** Endpoint and credentials of calls. */
+/** Region and credentials of calls. */
 export interface Place {
   /** Null: the region of the profile or the environment. */
   readonly region: string | null;
-  /** Another endpoint with its own credentials, for tests. */
-  readonly client?: { readonly endpoint: string; readonly credentials: () => Promise<AwsCredentials> };
   /**
    * Null: the SDK's credential chain (environment, files, container, instance). Assumed roles and web identities come from the profile or
    * the chain.
@@ -15,8 +13,6 @@ export interface Place {
   readonly profile: string | null;
   /** Keys in variables, which sign although the profile has some. */
   readonly keysOfEnvironment?: boolean;
-  /** Time limit of an attempt, milliseconds, for tests. */
-  readonly tryMs?: number;
 }
 
 /** Credentials that sign requests. */
@@ -35,7 +31,7 @@ export const AGED =
 
 /** The credentials of a place, shared by its services and regions. The SDK reads its files once in the life of a process. */
 export function credentialsOf(
-  { client, profile, region, keysOfEnvironment }: Place,
+  { profile, region, keysOfEnvironment }: Place,
   modules: typeof sdk,
   clock: Clock,
 ): RenewedValue<AwsCredentials> {
@@ -55,7 +51,7 @@ export function credentialsOf(
   return new RenewedValue({
     clock,
     load: () =>
-      (client?.credentials ?? found)().catch((error: unknown) => {
+      found().catch((error: unknown) => {
         throw kitError("the source of the credentials", error);
       }),
     secretsOf: ({ secretAccessKey, sessionToken }) => [secretAccessKey, sessionToken],

@@ -7,11 +7,11 @@ import {
   present,
   tagInKey,
   type UploadOrder,
+  unlessRefused,
   uploadKeys,
-  wasRefused,
 } from "@nodeyard/driver";
 import { metadataOf } from "../tags.ts";
-import type { ImageParts } from "./upload.ts";
+import type { ImageParts } from "./items.ts";
 
 /** What S3 calls the content of a part. */
 interface Mark {
@@ -24,14 +24,21 @@ export function filesOf({ aws, openFile, owner, settings: { bucket: Bucket } }: 
   if (Bucket === null) return undefined;
   const store: PartedStore<Mark> = {
     async whole(Prefix, signal) {
-      const objects = await aws.list("s3.listObjectsV2", "Contents", { Bucket, Prefix }, signal);
+      const pages = await allPages(
+        `list of bucket ${Bucket}`,
+        (ContinuationToken) =>
+          aws.call("s3.listObjectsV2", { Bucket, Prefix, ...present({ ContinuationToken }) }, signal),
+        ({ NextContinuationToken }) => NextContinuationToken,
+      );
       // Objects exist only during their import, so few need a call for their tags.
-      const keys = objects.map(async ({ Key = "" }) => {
-        const tag = tagInKey(Key);
-        const found = tag && (await aws.maybe("s3.getObjectTagging", { Bucket, Key }, signal));
-        // An object that someone else put under such a key must not be deleted.
-        return tag !== null && isOfUpload(metadataOf(found?.TagSet), tag) ? Key : [];
-      });
+      const keys = pages
+        .flatMap(({ Contents = [] }) => Contents)
+        .map(async ({ Key = "" }) => {
+          const tag = tagInKey(Key);
+          const found = tag && (await aws.maybe("s3.getObjectTagging", { Bucket, Key }, signal));
+          // An object that someone else put under such a key must not be deleted.
+          return tag !== null && isOfUpload(metadataOf(found?.TagSet), tag) ? Key : [];
+        });
       return (await Promise.all(keys)).flat();
     },
     async begun(Prefix, signal) {
@@ -44,19 +51,15 @@ export function filesOf({ aws, openFile, owner, settings: { bucket: Bucket } }: 
       return (await aws.call("s3.createMultipartUpload", request, signal)).UploadId!;
     },
     async parts(Key, UploadId, signal) {
-      try {
-        const pages = await allPages(
-          `list of parts of ${Key}`,
-          (PartNumberMarker) =>
-            aws.call("s3.listParts", { Bucket, Key, UploadId, ...present({ PartNumberMarker }) }, signal),
-          ({ IsTruncated, NextPartNumberMarker }) => (IsTruncated ? NextPartNumberMarker : undefined),
-        );
-        return new Map(pages.flatMap(({ Parts = [] }) => Parts.map((part) => [part.PartNumber!, part])));
-      } catch (error) {
-        // Policies of older versions lack the right, and all parts can be sent again.
-        if (!wasRefused(error, "AccessDenied")) throw error;
-        return new Map();
-      }
+      const pages = allPages(
+        `list of parts of ${Key}`,
+        (PartNumberMarker) =>
+          aws.call("s3.listParts", { Bucket, Key, UploadId, ...present({ PartNumberMarker }) }, signal),
+        ({ IsTruncated, NextPartNumberMarker }) => (IsTruncated ? NextPartNumberMarker : undefined),
+      );
+      // Policies of older versions lack the right, and all parts can be sent again.
+      const known = (await unlessRefused(pages, "AccessDenied")) ?? [];
+      return new Map(known.flatMap(({ Parts = [] }) => Parts.map((part) => [part.PartNumber!, part])));
     },
     put: (Key, UploadId, PartNumber, Body, signal) =>
       aws.call("s3.uploadPart", { Bucket, Key, UploadId, PartNumber, Body }, signal),

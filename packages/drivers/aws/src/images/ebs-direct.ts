@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { DriverError, type Piece, polled, sentPieces } from "@nodeyard/driver";
 import { tagListOf } from "../tags.ts";
-import { itemsWith } from "./items.ts";
+import { itemsIn } from "./items.ts";
 import { type Upload, uploadMetadata } from "./upload.ts";
 
 /** Bytes per block of the EBS direct APIs. */
@@ -40,7 +40,7 @@ export async function* writeSnapshot(
   from: number,
   signal: AbortSignal,
 ): AsyncGenerator<number, void, void> {
-  const [there] = await itemsWith(aws, [SnapshotId], signal);
+  const [there] = await itemsIn(aws).withIds([SnapshotId], signal);
   if (there?.state === "completed") return;
   const sum = createHash("sha256");
   const sent = sentPieces({

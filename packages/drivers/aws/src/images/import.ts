@@ -1,16 +1,16 @@
 import {
   CALL_MS,
   DriverError,
+  isOfUpload,
   polled,
   type Step,
-  sameImage,
   sleep,
   uploadKey,
   wasRefused,
 } from "@nodeyard/driver";
-import { tagListOf, tagSpecifications } from "../tags.ts";
+import { tagListOf } from "../tags.ts";
 import type { filesOf } from "./bucket.ts";
-import { importTasks } from "./items.ts";
+import { itemsIn } from "./items.ts";
 import { UPLOAD_MS, type Upload, uploadMetadata, uploadToken } from "./upload.ts";
 
 /** Between two polls: an import takes minutes, and so does waiting for the account's limit of concurrent imports. */
@@ -30,23 +30,53 @@ export async function* importFile(
   files: ReturnType<typeof filesOf>,
   signal: AbortSignal,
 ): AsyncGenerator<number | Step, string, void> {
-  const { order, aws, settings, clock } = upload;
-  const kind = upload.own.importMethod === "image" ? "image" : "snapshot";
+  const { order, aws, settings, clock, own } = upload;
+  const kind = own.importMethod === "image" ? "image" : "snapshot";
   if (files === undefined)
     throw new DriverError(
       "configuration",
       "uploads need object-storage with a bucket-name; add it to the provider",
     );
   const key = uploadKey(order.tag);
-  const own = (await importTasks(aws, kind, signal)).filter(
-    ({ tag }) => tag !== null && sameImage(tag, order.tag),
-  );
-  let id = own.find(({ state }) => state === "completed" || ACTIVE.test(state))?.id;
+  const Tags = tagListOf(uploadMetadata(order));
+
+  /** Starts an import. AWS limits concurrent imports per account; waits for a free place up to the provider's `image-import-timeout`. */
+  const begin = async (failed: number) => {
+    const UserBucket = { S3Bucket: files.bucket, S3Key: key };
+    const disk = { Description: order.name, Format: order.format, UserBucket };
+    const common = {
+      Description: order.name,
+      // EC2 answers a used token with the same task for ever, also when that has failed. The number of failed tasks makes a new token.
+      ClientToken: uploadToken(order.tag, kind, String(failed)).slice(0, 64),
+      TagSpecifications: [{ ResourceType: `import-${kind}-task` as const, Tags }],
+    };
+    const image = { ...common, Architecture: own.architecture, DiskContainers: [disk] };
+    // Without image-import-timeout the first refusal ends the attempt; the builder tries again later.
+    const end = clock.monotonic() + (settings.imageImportTimeoutMs ?? 0);
+    return polled(clock, POLL_MS, signal, async () => {
+      try {
+        const { ImportTaskId } =
+          kind === "image"
+            ? await aws.call("ec2.importImage", image, signal)
+            : await aws.call("ec2.importSnapshot", { ...common, DiskContainer: disk }, signal);
+        return ImportTaskId!;
+      } catch (error) {
+        const isLast = clock.monotonic() + POLL_MS > end;
+        if (!wasRefused(error, "ResourceCountLimitExceeded") || isLast) throw error;
+        return undefined;
+      }
+    });
+  };
+
+  const items = itemsIn(aws);
+  const all = await items.tasks(kind, signal);
+  const tasks = all.filter(({ metadata }) => isOfUpload(metadata, order.tag));
+  let id = tasks.find(({ state }) => state === "completed" || ACTIVE.test(state))?.id;
   const isNew = id === undefined;
   if (id === undefined) {
     if (!(await files.has(key, order.size, signal))) yield* files.put(key, order, signal);
     yield { step: "import", deadlineMs: CALL_MS + (settings.imageImportTimeoutMs ?? 0) };
-    id = await begun(upload, kind, { S3Bucket: files.bucket, S3Key: key }, own.length, signal);
+    id = await begin(tasks.length);
   }
   // Also where an earlier attempt sent the file.
   order.progress(order.size);
@@ -54,7 +84,7 @@ export async function* importFile(
   // EC2 may not show a task that was just begun, which would be taken for gone.
   if (isNew) await sleep(clock, POLL_MS, signal);
   const task = await polled(clock, POLL_MS, signal, async () => {
-    const [now] = await importTasks(aws, kind, signal, id);
+    const [now] = await items.tasks(kind, signal, id);
     if (now === undefined) throw new DriverError("transient", `import ${id} is gone`);
     return ACTIVE.test(now.state) ? undefined : now;
   });
@@ -63,40 +93,6 @@ export async function* importFile(
   if (task.state !== "completed")
     throw new DriverError("transient", `import ${id} of ${order.file} is ${task.state}: ${task.message}`);
   yield { step: "tags", deadlineMs: CALL_MS };
-  const request = { Resources: [...task.parts], Tags: tagListOf(uploadMetadata(order)) };
-  await aws.call("ec2.createTags", request, signal);
+  await aws.call("ec2.createTags", { Resources: [...task.parts], Tags }, signal);
   return task.parts[0]!;
-}
-
-/** Starts an import. AWS limits concurrent imports per account; waits for a free place up to the provider's `image-import-timeout`. */
-async function begun(
-  { order, aws, clock, own, settings }: Upload,
-  kind: "snapshot" | "image",
-  UserBucket: { readonly S3Bucket: string; readonly S3Key: string },
-  failed: number,
-  signal: AbortSignal,
-): Promise<string> {
-  const disk = { Description: order.name, Format: order.format, UserBucket };
-  const common = {
-    Description: order.name,
-    // EC2 answers a used token with the same task for ever, also when that has failed. The number of failed tasks makes a new token.
-    ClientToken: uploadToken(order.tag, kind, String(failed)).slice(0, 64),
-    TagSpecifications: tagSpecifications([`import-${kind}-task`], uploadMetadata(order)),
-  };
-  const image = { ...common, Architecture: own.architecture, DiskContainers: [disk] };
-  // Without image-import-timeout the first refusal ends the attempt; the builder tries again later.
-  const end = clock.monotonic() + (settings.imageImportTimeoutMs ?? 0);
-  return polled(clock, POLL_MS, signal, async () => {
-    try {
-      const { ImportTaskId } =
-        kind === "image"
-          ? await aws.call("ec2.importImage", image, signal)
-          : await aws.call("ec2.importSnapshot", { ...common, DiskContainer: disk }, signal);
-      return ImportTaskId!;
-    } catch (error) {
-      const isLast = clock.monotonic() + POLL_MS > end;
-      if (!wasRefused(error, "ResourceCountLimitExceeded") || isLast) throw error;
-      return undefined;
-    }
-  });
 }

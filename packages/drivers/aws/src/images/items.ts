@@ -1,7 +1,24 @@
 import type { Tag as AwsTag, Filter } from "@aws-sdk/client-ec2";
-import { type ImageTag, imageTagOf, type Metadata, sameImage } from "@nodeyard/driver";
-import type { Aws } from "../client/index.ts";
-import { metadataOf } from "../tags.ts";
+import {
+  type Clock,
+  type FoundPart,
+  type ImageTag,
+  imageTagOf,
+  type Metadata,
+  type OpenFile,
+} from "@nodeyard/driver";
+import type { Aws } from "../client/aws.ts";
+import type { AwsProviderOwn } from "../config.ts";
+import { metadataOf, tagListOf } from "../tags.ts";
+
+/** Dependencies and settings of one provider's uploads. */
+export interface ImageParts {
+  readonly aws: Aws;
+  readonly clock: Clock;
+  readonly openFile: OpenFile;
+  readonly settings: AwsProviderOwn;
+  readonly owner: Pick<ImageTag, "installation" | "provider">;
+}
 
 /** An AMI, a snapshot, or a task that imports one of them from a file in a bucket. */
 export interface Item {
@@ -10,78 +27,12 @@ export interface Item {
   /** Why it is in that state, or what it is doing. */
   readonly message: string;
   readonly metadata: Metadata;
-  /** The upload that it is of; null: none of Nodeyard's. */
-  readonly tag: ImageTag | null;
   /** Snapshots of an AMI; the AMI and the snapshots that a task has made so far, the AMI first. */
   readonly parts: readonly string[];
 }
 
 export const isImage = (id: string) => id.startsWith("ami-");
 export const isSnapshot = (id: string) => id.startsWith("snap-");
-
-type List = (aws: Aws, filters: Filter[], signal: AbortSignal) => Promise<readonly Item[]>;
-
-/** AMIs of this account in one region. */
-export const listImages: List = async (aws, Filters, signal) => {
-  const all = await aws.list("ec2.describeImages", "Images", { Owners: ["self"], Filters }, signal);
-  return all.map(({ ImageId, Tags, State, StateReason, BlockDeviceMappings = [] }) => {
-    const snapshots = BlockDeviceMappings.map(({ Ebs }) => Ebs?.SnapshotId);
-    return itemOf(ImageId, Tags, State, StateReason?.Message, snapshots);
-  });
-};
-
-/** The same of snapshots. */
-export const listSnapshots: List = async (aws, Filters, signal) => {
-  const all = await aws.list("ec2.describeSnapshots", "Snapshots", { OwnerIds: ["self"], Filters }, signal);
-  return all.map(({ SnapshotId, Tags, State, StateMessage }) =>
-    itemOf(SnapshotId, Tags, State, StateMessage),
-  );
-};
-
-/** Import tasks of this account in one region, or one of them. The API cannot filter by tags. */
-export async function importTasks(
-  aws: Aws,
-  kind: "snapshot" | "image",
-  signal: AbortSignal,
-  id?: string,
-): Promise<readonly Item[]> {
-  const which = id === undefined ? {} : { ImportTaskIds: [id] };
-  if (kind === "image") {
-    const all = await aws.list("ec2.describeImportImageTasks", "ImportImageTasks", which, signal);
-    return all.map(({ ImportTaskId, Tags, Status, StatusMessage, ImageId, SnapshotDetails = [] }) => {
-      const made = [ImageId, ...SnapshotDetails.map(({ SnapshotId }) => SnapshotId)];
-      return itemOf(ImportTaskId, Tags, Status, StatusMessage, made);
-    });
-  }
-  const all = await aws.list("ec2.describeImportSnapshotTasks", "ImportSnapshotTasks", which, signal);
-  return all.map(({ ImportTaskId, Tags, SnapshotTaskDetail: detail = {} }) =>
-    itemOf(ImportTaskId, Tags, detail.Status, detail.StatusMessage, [detail.SnapshotId]),
-  );
-}
-
-/** AMIs and snapshots with these ids. Ids are filters: a request by ids fails when one of them does not exist. */
-export async function itemsWith(
-  aws: Aws,
-  ids: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly Item[]> {
-  const listed = (list: List, Name: string, Values: string[]) =>
-    Values.length > 0 ? list(aws, [{ Name, Values }], signal) : [];
-  const images = await listed(listImages, "image-id", ids.filter(isImage));
-  return [...images, ...(await listed(listSnapshots, "snapshot-id", ids.filter(isSnapshot)))];
-}
-
-/** What `list` finds of an upload. */
-export async function ofUpload(
-  aws: Aws,
-  list: List,
-  of: ImageTag,
-  signal: AbortSignal,
-): Promise<readonly Item[]> {
-  const found = await list(aws, [{ Name: "tag:nodepool_upload_id", Values: [of.uploadId] }], signal);
-  // Another installation may have an upload of this number.
-  return found.filter(({ tag }) => tag !== null && sameImage(tag, of));
-}
 
 /** An item as far as it is known: one that was just begun has nothing but its id. */
 export function itemOf(
@@ -91,7 +42,111 @@ export function itemOf(
   message = "no reason given",
   parts: readonly (string | undefined)[] = [],
 ): Item {
-  const metadata = metadataOf(tags);
-  const tag = imageTagOf(metadata);
-  return { id, state, message, metadata, tag, parts: parts.flatMap((part) => part ?? []) };
+  return { id, state, message, metadata: metadataOf(tags), parts: parts.flatMap((part) => part ?? []) };
+}
+
+/** AMIs, snapshots and import tasks of this account in one region. */
+export function itemsIn(aws: Aws) {
+  const images = async (Filters: Filter[], signal: AbortSignal): Promise<readonly Item[]> => {
+    const all = await aws.list("ec2.describeImages", "Images", { Owners: ["self"], Filters }, signal);
+    return all.map(({ ImageId, Tags, State, StateReason, BlockDeviceMappings = [] }) => {
+      const made = BlockDeviceMappings.map(({ Ebs }) => Ebs?.SnapshotId);
+      return itemOf(ImageId, Tags, State, StateReason?.Message, made);
+    });
+  };
+  const snapshots: typeof images = async (Filters, signal) => {
+    const request = { OwnerIds: ["self"], Filters };
+    const all = await aws.list("ec2.describeSnapshots", "Snapshots", request, signal);
+    return all.map((one) => itemOf(one.SnapshotId, one.Tags, one.State, one.StateMessage));
+  };
+  return {
+    images,
+    snapshots,
+    /** AMIs and snapshots with these ids. Ids are filters: a request by ids fails when one of them does not exist. */
+    async withIds(ids: readonly string[], signal: AbortSignal): Promise<readonly Item[]> {
+      const listed = (list: typeof images, Name: string, Values: string[]) =>
+        Values.length > 0 ? list([{ Name, Values }], signal) : [];
+      const found = await listed(images, "image-id", ids.filter(isImage));
+      return [...found, ...(await listed(snapshots, "snapshot-id", ids.filter(isSnapshot)))];
+    },
+    /** All tasks of a kind, or one of them. The API cannot filter by tags. */
+    async tasks(kind: "snapshot" | "image", signal: AbortSignal, id?: string): Promise<readonly Item[]> {
+      const which = id === undefined ? {} : { ImportTaskIds: [id] };
+      if (kind === "image") {
+        const all = await aws.list("ec2.describeImportImageTasks", "ImportImageTasks", which, signal);
+        return all.map(({ ImportTaskId, Tags, Status, StatusMessage, ImageId, SnapshotDetails = [] }) => {
+          const made = [ImageId, ...SnapshotDetails.map(({ SnapshotId }) => SnapshotId)];
+          return itemOf(ImportTaskId, Tags, Status, StatusMessage, made);
+        });
+      }
+      const all = await aws.list("ec2.describeImportSnapshotTasks", "ImportSnapshotTasks", which, signal);
+      return all.map(({ ImportTaskId, Tags, SnapshotTaskDetail: task = {} }) =>
+        itemOf(ImportTaskId, Tags, task.Status, task.StatusMessage, [task.SnapshotId]),
+      );
+    },
+  };
+}
+
+/**
+ * Deletes an AMI with its snapshots, or a snapshot. A name of another region comes before the id. EC2 refuses while an AMI uses a snapshot
+ * (InvalidSnapshot.InUse, "transient").
+ */
+export async function removeUploaded(home: Aws, at: string, signal: AbortSignal): Promise<void> {
+  const [id = "", region] = at.split("/").reverse();
+  const aws = region === undefined ? home : home.in(region);
+  let snapshots: readonly string[] = [id];
+  if (isImage(id)) {
+    // Read before the deletion, after which EC2 no longer says which snapshots it had.
+    snapshots = (await itemsIn(aws).withIds([id], signal)).flatMap((image) => image.parts);
+    await aws.maybe("ec2.deregisterImage", { ImageId: id }, signal);
+  }
+  for (const SnapshotId of snapshots) await aws.maybe("ec2.deleteSnapshot", { SnapshotId }, signal);
+}
+
+/**
+ * AMIs and snapshots that uploads of a provider made, in its region and in the regions it copies to. Ids are unique in a region only, so the
+ * name of another one comes before the id. A snapshot is removed with the AMI that boots from it, so it is listed only when there is no such AMI.
+ */
+export async function listUploads(parts: ImageParts, signal: AbortSignal): Promise<readonly FoundPart[]> {
+  const { aws, settings, owner } = parts;
+  const filters = [{ Name: "tag:nodepool_provider_name", Values: [owner.provider] }];
+  const home = await aws.region(signal);
+  const copies = [...settings.diskimages.values()].flatMap(({ copyTo }) => copyTo);
+  const all: FoundPart[] = [];
+  if (settings.bucket !== null) await adopt(parts, signal);
+  for (const region of new Set([home, ...copies])) {
+    const [items, place] = region === home ? [itemsIn(aws), ""] : [itemsIn(aws.in(region)), `${region}/`];
+    // AMIs are listed last: the snapshot of an AMI that is made meanwhile is then known to be in use.
+    const snapshots = await items.snapshots(filters, signal);
+    const images = await items.images(filters, signal);
+    const used = images.flatMap((image) => image.parts);
+    for (const { id, metadata } of [...images, ...snapshots]) {
+      const [type, imageTag] = [isImage(id) ? "image" : "snapshot", imageTagOf(metadata)];
+      if (imageTag !== null && !used.includes(id)) all.push({ type, id: place + id, imageTag });
+    }
+  }
+  return all;
+}
+
+/** Import tasks of both kinds that are of the provider's uploads. */
+export async function ownTasks({ aws, owner }: ImageParts, signal: AbortSignal): Promise<readonly Item[]> {
+  const kinds = ["snapshot", "image"] as const;
+  const all = await Promise.all(kinds.map((kind) => itemsIn(aws).tasks(kind, signal)));
+  return all.flat().filter(({ metadata }) => {
+    const tag = imageTagOf(metadata);
+    return tag?.installation === owner.installation && tag.provider === owner.provider;
+  });
+}
+
+/**
+ * Tags the results of imports that have no tags because the launcher that waited for them ended. They get the tags of the task
+ * that made them. Resources that no tagged task names are left alone: they belong to other users of the account.
+ */
+async function adopt(parts: ImageParts, signal: AbortSignal): Promise<void> {
+  const tasks = await ownTasks(parts, signal);
+  const tagsOf = new Map(tasks.flatMap((task) => task.parts.map((id) => [id, task.metadata] as const)));
+  for (const { id, metadata } of await itemsIn(parts.aws).withIds([...tagsOf.keys()], signal)) {
+    const request = { Resources: [id], Tags: tagListOf(tagsOf.get(id)!) };
+    if (Object.keys(metadata).length === 0) await parts.aws.call("ec2.createTags", request, signal);
+  }
 }

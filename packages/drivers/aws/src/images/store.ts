@@ -1,27 +1,35 @@
-import { CALL_MS, type ImageStore, imageSteps, sameImage, unlessRefused, uploadKey } from "@nodeyard/driver";
+import {
+  CALL_MS,
+  type ImageStore,
+  imageSteps,
+  isOfUpload,
+  sameImage,
+  unlessRefused,
+  uploadKey,
+} from "@nodeyard/driver";
 import { filesOf } from "./bucket.ts";
 import { startSnapshot, writeSnapshot } from "./ebs-direct.ts";
 import { importFile } from "./import.ts";
 import {
+  type ImageParts,
   type Item,
   isImage,
   isSnapshot,
   itemOf,
-  itemsWith,
-  listImages,
-  listSnapshots,
-  ofUpload,
+  itemsIn,
+  listUploads,
+  ownTasks,
+  removeUploaded,
 } from "./items.ts";
-import { listUploads, ownTasks, removeUploaded } from "./listing.ts";
-import { imageState, published, registered } from "./publish.ts";
-import { type ImageParts, POLL_MS, UPLOAD_MS, type Upload } from "./upload.ts";
+import { imageState, POLL_MS, published, registered, UPLOAD_MS, type Upload } from "./upload.ts";
 
 /** Images of an account, made by any of the three methods (docs/how-to/connect-aws.md, "Images"), and what of their uploads may be left over. */
 export function awsImages(parts: ImageParts) {
   const { aws, settings, clock } = parts;
   const formats = [settings.imageFormat ?? "raw"];
   const files = filesOf(parts);
-  const remove = (id: string, signal: AbortSignal) => removeUploaded(parts, id, signal);
+  const items = itemsIn(aws);
+  const remove = (id: string, signal: AbortSignal) => removeUploaded(aws, id, signal);
 
   /** An upload goes from an AMI with its tag, or else from a snapshot, on. Its checkpoints count the blocks of ebs-direct. */
   function stepsOf(upload: Upload): ImageStore {
@@ -32,18 +40,21 @@ export function awsImages(parts: ImageParts) {
       // With a bucket `image-import-timeout` is only the wait for a free place, as in Nodepool.
       uploadMs: (isDirect ? settings.imageImportTimeoutMs : null) ?? UPLOAD_MS,
       idOf: ({ id }) => id,
-      async find(tag, signal) {
-        const images = await ofUpload(aws, listImages, tag, signal);
+      metadataOf: ({ metadata }) => metadata,
+      async find({ uploadId, installation }, signal) {
+        // Another installation may have an upload of this number.
+        const filters = [
+          { Name: "tag:nodepool_upload_id", Values: [uploadId] },
+          { Name: "tag:nodeyard_installation", Values: [installation] },
+        ];
+        const images = await items.images(filters, signal);
         // A snapshot of an import that still runs has the tag, too, and must not be taken for one that cannot be used.
         if (images.length > 0 || importMethod === "image") return images;
-        const snapshots = await ofUpload(aws, listSnapshots, tag, signal);
+        const snapshots = await items.snapshots(filters, signal);
         return snapshots.filter(({ state }) => isDirect || state !== "pending");
       },
-      async read(id, signal) {
-        const [found] = await itemsWith(aws, [id], signal);
-        // EC2 is eventually consistent: it may not list an AMI that was just registered.
-        return found ?? itemOf(id);
-      },
+      // EC2 is eventually consistent: it may not list an AMI that was just registered.
+      read: async (id, signal) => (await items.withIds([id], signal))[0] ?? itemOf(id),
       stateOf(item) {
         if (isImage(item.id)) return imageState(item);
         const { state } = item;
@@ -72,11 +83,10 @@ export function awsImages(parts: ImageParts) {
   const store: ImageStore = {
     formats,
     async *upload(order, context) {
-      const own = settings.diskimages.get(order.tag.image);
+      const { image, provider } = order.tag;
+      const own = settings.diskimages.get(image);
       if (own === undefined)
-        throw new Error(
-          `diskimage ${order.tag.image} is not among the diskimages of provider ${order.tag.provider}`,
-        );
+        throw new Error(`diskimage ${image} is not among the diskimages of provider ${provider}`);
       const upload = { ...parts, order, own };
       const id = yield* stepsOf(upload).upload(order, context);
       yield* published(upload, String(id), context.signal);
@@ -86,9 +96,9 @@ export function awsImages(parts: ImageParts) {
     async *remove(tag, { signal }) {
       yield { step: "find", deadlineMs: CALL_MS };
       // Without a bucket there are no imports.
-      for (const task of files ? await ownTasks(parts, signal) : [])
-        if (task.state === "active" && sameImage(task.tag!, tag))
-          await aws.call("ec2.cancelImportTask", { ImportTaskId: task.id }, signal);
+      for (const { id: ImportTaskId, state, metadata } of files ? await ownTasks(parts, signal) : [])
+        if (state === "active" && isOfUpload(metadata, tag))
+          await aws.call("ec2.cancelImportTask", { ImportTaskId }, signal);
       // By its key, also where S3 takes no tags of such names.
       await files?.delete(uploadKey(tag), signal);
       for (const { id, imageTag } of await listUploads(parts, signal)) {

@@ -18,13 +18,13 @@ const GATHER_MS = 200;
  */
 export function batched(
   clock: Clock,
-  send: (ids: readonly string[]) => Promise<Refused>,
+  send: (ids: string[]) => Promise<Refused>,
   ofOne: RegExp,
 ): (id: string) => Promise<void> {
   let next: { readonly ids: Set<string>; readonly refused: Promise<Refused>; flush(): void } | undefined;
 
   /** Never rejects. */
-  const sent = async (ids: readonly string[]): Promise<Refused> => {
+  const sent = async (ids: string[]): Promise<Refused> => {
     try {
       return await send(ids);
     } catch (error) {

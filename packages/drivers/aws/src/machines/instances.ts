@@ -1,12 +1,17 @@
 import type { Instance } from "@aws-sdk/client-ec2";
 import {
   abortable,
-  type Clock,
   DriverError,
   type ExternalId,
+  type Log,
+  type MachineTable,
   type MakeCall,
-  NodeMachines,
+  messageOf,
   present,
+  type StepContext,
+  sameNode,
+  type Tag,
+  tagOf,
   unlessRefused,
 } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
@@ -27,16 +32,10 @@ const UNKNOWN = /^InvalidInstanceID/;
 const SERIALS = Array.from({ length: 2 * MOST_SERIALS }, (_, index) => index + 1);
 
 /**
- * Content of an external id. Older versions stored a plain string, the id of the instance. `host` comes first, `instance` when it
- * is made.
+ * What is in an external id; empty for null and for unknown forms. Older versions stored a plain string, the id of the instance. `host` comes
+ * first, `instance` when it is made.
  */
-export interface MachineIds {
-  readonly instance?: string;
-  readonly host?: string;
-}
-
-/** Reads an external id of any version; empty for null and for unknown forms. */
-export function idsOf(externalId: ExternalId | null): MachineIds {
+export function idsOf(externalId: ExternalId | null): { readonly instance?: string; readonly host?: string } {
   const ids = typeof externalId === "string" ? { instance: externalId } : externalId;
   const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : null);
   return present({ instance: text(ids?.instance) ?? text(ids?.id), host: text(ids?.host) });
@@ -47,16 +46,24 @@ export function hasEnded({ State }: Instance): boolean {
   return State?.Name !== "pending" && State?.Name !== "running";
 }
 
+/** Tag of an instance whose interruption EC2 has announced. The first launcher that learns it sets the tag, which informs all of them. */
+export const INTERRUPTED = "nodeyard_interrupted";
+
+/** Whether a launcher has marked the instance. The machine may still run for two minutes. */
+export function isInterrupted(instance: Instance): boolean {
+  return metadataOf(instance.Tags)[INTERRUPTED] !== undefined;
+}
+
 export type Instances = ReturnType<typeof instancesOf>;
 
 /** Instances of nodes, and what this process knows of them beyond the list of the account. */
-export function instancesOf(account: AwsAccount, clock: Clock, closed: AbortSignal) {
+export function instancesOf({ aws, instances, terminate }: AwsAccount, provider: string, log: Log) {
   /** Instances that this process deleted. A client token may still name one of them, and none of them needs a read of its own. */
   const removed = new Set<string>();
 
   /** Reads one instance. EC2 still describes a terminated one for an hour. Undefined: EC2 does not know it. */
   const single = async (id: string, signal: AbortSignal): Promise<Instance | undefined> => {
-    const call = account.aws.call("ec2.describeInstances", { InstanceIds: [id] }, signal);
+    const call = aws.call("ec2.describeInstances", { InstanceIds: [id] }, signal);
     const answer = await unlessRefused(call, UNKNOWN);
     const found = answer?.Reservations?.[0]?.Instances?.[0];
     // EC2 refuses an id that it does not know. An empty answer proves nothing.
@@ -65,8 +72,8 @@ export function instancesOf(account: AwsAccount, clock: Clock, closed: AbortSign
     return found;
   };
 
-  const machines = new NodeMachines<Instance>({
-    ...{ clock, closed, createMs: CREATE_MS, watch: account.instances, what: "instance", hasEnded },
+  const machines: MachineTable<Instance> = {
+    ...{ createMs: CREATE_MS, watch: instances, hasEnded },
     idOf: ({ InstanceId = "" }) => InstanceId,
     // With the host, so that a removal by it releases the host too.
     externalIdOf: ({ InstanceId: instance = "", Placement }) =>
@@ -80,16 +87,15 @@ export function instancesOf(account: AwsAccount, clock: Clock, closed: AbortSign
       return found?.State?.Name === "terminated" ? undefined : found;
     },
     isUp: ({ State }) => State?.Name === "running",
-    hasFailed: hasEnded,
     failure: endedError,
     isLeaving: hasEnded,
     isDeleted: (id) => removed.has(id),
     delete: async (id, signal) => {
       if (removed.size >= MOST_REMOVED) removed.clear();
       removed.add(id);
-      await unlessRefused(abortable(account.terminate(id), signal), UNKNOWN);
+      await unlessRefused(abortable(terminate(id), signal), UNKNOWN);
     },
-  });
+  };
 
   /**
    * A call that launches with one client token after the other, until one names a machine that was not deleted here. A machine that an
@@ -113,7 +119,36 @@ export function instancesOf(account: AwsAccount, clock: Clock, closed: AbortSign
       throw new DriverError("transient", `node ${tag.nodeId}: ${why}`);
     };
 
-  return { machines, single, launching };
+  /** Checks a ready node before its assignment. Rejects when EC2 is about to interrupt it, but not when EC2 cannot be asked. */
+  async function ready(tag: Tag, { signal }: StepContext): Promise<void> {
+    const place = `${provider}: node ${tag.nodeId}`;
+    const listed = await instances.all(signal, false).catch((error: unknown) => {
+      signal.throwIfAborted();
+      log.warn({ node: tag.nodeId, error: messageOf(error) }, "cannot see whether EC2 takes a machine back");
+    });
+    if (listed === undefined) return;
+    const own = [...listed.values()].find(({ Tags }) => sameNode(tagOf(metadataOf(Tags)), tag));
+    if (own === undefined) throw new DriverError("not-found", `${place} has no instance any more`);
+    const { InstanceId, State } = own;
+    if (isInterrupted(own) || hasEnded(own))
+      throw new DriverError("transient", `${place}: EC2 takes instance ${InstanceId} back (${State?.Name})`);
+  }
+
+  /**
+   * Why EC2 ended a machine before it was removed; undefined when it did not, or gave no reason. It becomes a remark of the node,
+   * so that its users learn why their job failed.
+   */
+  async function interruption(found: Instance | undefined, { externalId, signal }: StepContext) {
+    const id = idsOf(externalId).instance;
+    // Terminated instances are not in the list of machines.
+    const instance = found ?? (id === undefined ? undefined : await single(id, signal));
+    const code = instance?.StateReason?.Code ?? "";
+    const taken = /Server\.SpotInstance(Termination|Shutdown)/.test(code);
+    if (instance === undefined || !(taken || isInterrupted(instance))) return undefined;
+    return `EC2 took the spot machine ${instance.InstanceId} back (${code || "interruption notice"})`;
+  }
+
+  return { machines, launching, ready, interruption };
 }
 
 /** Why a machine ended. EC2's code has a prefix for the party that caused it: "Server.InsufficientInstanceCapacity". */
