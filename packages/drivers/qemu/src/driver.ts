@@ -1,6 +1,6 @@
 import { type Driver, DriverError, deadline } from "@nodeyard/driver";
 import { type QemuProviderConfig, qemuConfig } from "./config.ts";
-import { HostFolder } from "./edge/host-folder.ts";
+import { openHostFolder } from "./edge/host-folder.ts";
 import { mapError } from "./errors.ts";
 import { qemuProvider } from "./provider.ts";
 
@@ -17,7 +17,7 @@ export const qemuDriver: Driver<QemuProviderConfig> = {
     const late = () => new DriverError("timeout", `the host did not answer within ${OPEN_MS} ms`);
     using limit = deadline(context.clock, OPEN_MS, late);
     try {
-      return qemuProvider(await HostFolder.open(config, context, limit.signal));
+      return qemuProvider(await openHostFolder(config, context, limit.signal));
     } catch (error) {
       throw mapError(error, `provider ${config.name}`);
     }
