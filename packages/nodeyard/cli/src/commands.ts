@@ -229,6 +229,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/plan.ts")).definePlan,
   },
   {
+    name: "cost",
+    summary: "what the nodes of the last days cost, by client, tenant, label, provider or request",
+    load: async () => (await import("./commands/cost.ts")).defineCost,
+  },
+  {
     name: "docs",
     summary: "print where the documentation of this version is on this machine, or a page of it",
     load: async () => (await import("./commands/docs.ts")).defineDocs,

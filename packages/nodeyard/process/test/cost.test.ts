@@ -50,6 +50,20 @@ describe("what nodes cost", () => {
     const { items } = JSON.parse(await get("/v1/nodes", { authorization: `Bearer ${token}` })) as {
       items: { label: string[]; cost: unknown }[];
     };
+    await site.run("release", granted.lease);
+    interface Costs {
+      readonly rows: readonly { of: string; currency: string | null; hours: number; cost: number | null }[];
+    }
+    const by = async (key: string) => (await site.json<Costs>("cost", "--by", key)).rows;
+    // Both labels; what has no price has hours alone.
+    const labels = await by("label");
+    expect(labels.map(({ of, currency }) => [of, currency]).sort()).toEqual([
+      ["large", null],
+      ["small", "EUR"],
+    ]);
+    expect((await by("request")).map(({ of }) => of)).toContain(granted.request);
+    expect((await by("client"))[0]!.of).toMatch(/@/);
+    expect((await site.run("cost", "--by", "provider")).out).toMatch(/fake-cloud.*EUR/);
     expect(items.map(({ label: [name], cost }) => [name, cost]).sort()).toEqual([
       ["large", null],
       ["small", COST],

@@ -169,14 +169,14 @@ function textOf(requests: number, rows: readonly PlanRow[], assumed: readonly st
 }
 
 /** Seconds since the epoch. Throws InvalidArgumentError, which commander prints with the option's name. */
-function sinceOf(text: string): number {
+export function sinceOf(text: string): number {
   const ms = Date.parse(text);
   if (Number.isNaN(ms)) throw new InvalidArgumentError("write a time as in 2026-01-31T10:00Z.");
   return ms / 1000;
 }
 
 /** Days, which may have a fraction. */
-function daysOf(text: string): number {
+export function daysOf(text: string): number {
   const days = Number(text);
   if (!(days > 0)) throw new InvalidArgumentError("write a number above 0.");
   return days;

@@ -4,6 +4,7 @@ import {
   costOf,
   leaseIdOf,
   type NodePatch,
+  type NodePrice,
   type NodeRecord,
   offeringTypeOf,
   priceOf,
@@ -101,7 +102,7 @@ export async function launchNode(
         ms: Math.round(treeNow(context) - began),
         server_id: node.record.externalId,
         resources: node.record.resources,
-        cost: costOf(priceOf(node.record)),
+        cost: priceFact(priceOf(node.record)),
         steps: stopwatch.steps,
       };
       context.journal.write({ event: "node.ready", node: id, facts, record: node.record });
@@ -339,4 +340,9 @@ class LaunchWatch {
 /** The requestor, for metrics. All leases count as one, because each has its own requestor and would be a time series of its own. */
 function askerOf(requestor: string | null): string {
   return leaseIdOf(requestor) === undefined ? (requestor ?? "") : LEASES_ASK;
+}
+
+/** For the journal, which is asked who bears the cost of a machine. */
+function priceFact(price: NodePrice | undefined): object | null {
+  return price?.partOf === undefined ? costOf(price) : { ...costOf(price), part_of: price.partOf };
 }
