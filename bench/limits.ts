@@ -175,6 +175,14 @@ export const LIMITS: readonly Limit[] = [
       most,
     }),
   ),
+  ...Object.keys(PLANNING).map(
+    (event): Limit => ({
+      name: `planning, ${event}: ten offerings a label against one`,
+      of: { scenario: "planning", event },
+      field: "tenOfferingsRatio",
+      most: 1.1,
+    }),
+  ),
 ];
 
 /** Verdicts on the limits whose figures were measured; a figure without its field is a miss. */

@@ -19,10 +19,13 @@ export interface Candidate {
 /** How much of a former time to ready stays in the mean when another one was seen. */
 const KEPT = 0.75;
 
-/** Of each pool as it is configured: a pool never changes, it is replaced. */
-const known = new WeakMap<LocalPool, Map<string, readonly Candidate[]>>();
+/** Of each pool as it is configured: by label and zone. A pool never changes, it is replaced. */
+const known = new WeakMap<LocalPool, Map<string, Map<string | null, readonly Candidate[]>>>();
 
-/** The offerings of a label that are sold in a zone; undefined for a label that has no offerings. */
+/**
+ * The offerings of a label that are sold in a zone, in the order in which the configuration and their prices put them; undefined for a
+ * label that has no offerings.
+ */
 export function candidatesOf(
   pool: LocalPool,
   label: string,
@@ -30,18 +33,27 @@ export function candidatesOf(
 ): readonly Candidate[] | undefined {
   const offerings = pool.offerings?.get(label);
   if (offerings === undefined) return undefined;
-  const ofPool = known.get(pool) ?? new Map<string, readonly Candidate[]>();
+  const ofPool = known.get(pool) ?? new Map<string, Map<string | null, readonly Candidate[]>>();
   known.set(pool, ofPool);
-  const name = JSON.stringify([label, az]);
+  const ofLabel = ofPool.get(label) ?? new Map<string | null, readonly Candidate[]>();
+  ofPool.set(label, ofLabel);
   const found =
-    ofPool.get(name) ??
-    offerings.flatMap((offering, index): Candidate[] => {
-      const { type, zone, unavailable } = offering;
-      if (unavailable !== undefined || (zone !== null && zone !== az)) return [];
-      return [{ offering, az, key: offeringKey({ provider: pool.provider, az, type }), index }];
-    });
-  ofPool.set(name, found);
+    ofLabel.get(az) ??
+    offerings
+      .flatMap((offering, index): Candidate[] => {
+        const { type, zone, unavailable } = offering;
+        if (unavailable !== undefined || (zone !== null && zone !== az)) return [];
+        return [{ offering, az, key: offeringKey({ provider: pool.provider, az, type }), index }];
+      })
+      .sort((a, b) => compareFigures(asConfigured(a), asConfigured(b)));
+  ofLabel.set(az, found);
   return found;
+}
+
+/** The figures that do not depend on the moment. */
+function asConfigured({ offering: { weight, price }, index }: Candidate): Figures {
+  const moment = { fits: true, failures: 0, said: false, room: 0, load: 0, readyMs: null };
+  return { ...moment, weight, price, index };
 }
 
 /** The zones that the offerings of labels name. */
@@ -81,6 +93,8 @@ export function choose(
   const limits = limitsOf(state, pool, wanted.tenant);
   for (const candidate of candidatesOf(pool, label, az) ?? []) {
     const { offering, key } = candidate;
+    // Those that come now cost more, or weigh less.
+    if (best?.figures.fits && !isLike(offering, best.candidate.offering)) break;
     if (without.includes(offering.type) || isTooDear(offering)) continue;
     if (state.gates.closed.size > 0 && stoppedBy(state, steady, key, wanted.request) !== undefined) continue;
     const figures = figuresOf(state, steady, pool, candidate, wanted, limits);
@@ -88,6 +102,10 @@ export function choose(
     if (best === undefined || compareFigures(figures, best.figures) < 0) best = { candidate, figures };
   }
   return best;
+}
+
+function isLike(a: LocalOffering, b: LocalOffering): boolean {
+  return a.weight === b.weight && a.price === b.price;
 }
 
 /** What limits nodes, with what is used of it: of the pool, of the provider, of the tenant. */

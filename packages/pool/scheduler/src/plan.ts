@@ -138,6 +138,11 @@ function planNodes(state: State, steady: number, pool: PoolState, waiting: Waiti
   if (launching.length === 0) return { kind: "serve", nodes, zone: set.zone };
   const image = missingImage(state, policy, launching);
   if (image !== undefined) return withoutImage(waiting, image);
+  if (policy.offerings !== undefined && state.gates.closed.size === 0) {
+    // What no offering has room for: then it does not matter which of them is the best, and most requests of a full pool are such.
+    const least = roomFor(state, steady, policy, waiting, set);
+    if (least !== undefined) return least;
+  }
   if (zonesOf(policy, launching).length === 0)
     return { kind: "decline", reason: `no zone sells all of ${[...new Set(launching)].join(", ")}` };
   // Before the zone is chosen: a zone whose offerings are closed is none to choose.
