@@ -31,6 +31,10 @@ const SPELLS = {
     ...knobs,
     capacity: { [cloud.inspect().length % 2 === 0 ? "az1" : "az2"]: 0 },
   }),
+  "type without room": (knobs, cloud) => ({
+    ...knobs,
+    capacity: cloud.inspect().length % 2 === 0 ? { spot: 0 } : { spot: 0, fixed: 0 },
+  }),
   "cloud slow": (knobs) => ({
     ...knobs,
     latency: { ...knobs.latency, read: { minMs: 1_000, maxMs: 20_000 } },

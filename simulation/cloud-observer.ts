@@ -50,8 +50,7 @@ export class CloudObserver {
     return {
       append: (line) => {
         const event = JSON.parse(line) as CloudEvent | ImageEvent;
-        if (event.op === "create")
-          this.#tell("create", "done", machines(), event.server.id, event.server.tag);
+        if (event.op === "create") this.#tell("create", "done", machines(), event.server.id, event.server);
         if (event.op === "delete") this.#tell("delete", "done", machines(), event.id);
         if (event.op !== "create" && event.op !== "delete") this.#noteImage(event);
         unread.push(line);
@@ -72,7 +71,7 @@ export class CloudObserver {
         if (typeof value !== "function") return value;
         return (...args: unknown[]) =>
           this.#during(caller, () => {
-            if (name === "create") this.#tell("create", "sent", cloud, undefined, (args[0] as Order).tag);
+            if (name === "create") this.#tell("create", "sent", cloud, undefined, args[0] as Order);
             if (name === "delete") this.#tell("delete", "sent", cloud, args[0] as string);
             return Reflect.apply(value, cloud, args) as unknown;
           });
@@ -85,17 +84,19 @@ export class CloudObserver {
     moment: Effect["moment"],
     cloud: FakeCloud,
     machine: string | undefined,
-    ordered?: Order["tag"],
+    ordered?: Pick<Order, "tag" | "type">,
   ): void {
     if (this.#caller === undefined) return;
     const made = kind === "delete" ? cloud.inspect().find(({ id }) => id === machine) : undefined;
     // Gone already: nothing can be lost.
     if (kind === "delete" && made === undefined) return;
-    const tag = (kind === "create" ? ordered : made?.tag) ?? null;
+    const tag = (kind === "create" ? ordered : made)?.tag ?? null;
     const { name: client, session, trusted } = this.#caller();
     const node = tag?.nodeId;
     const ours = kind === "create" || (tag !== null && tag.installation !== FOREIGN);
-    this.#note({ kind, moment, provider: this.#provider, node, machine, ours, client, session, trusted });
+    const caller = { client, session, trusted };
+    const type = kind === "create" ? ordered?.type : undefined;
+    this.#note({ kind, moment, provider: this.#provider, node, machine, ours, type, ...caller });
   }
 
   #during<T>(caller: (() => Caller) | undefined, work: () => T): T {

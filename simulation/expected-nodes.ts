@@ -11,7 +11,7 @@ const IMAGE = { username: "ci", python_path: "/usr/bin/python3", connection_port
 const CLOUD: ExpectedFields = { ...PLACE, ...IMAGE, attributes: { executor: "east" } };
 
 export const EXPECTED: ReadonlyMap<string, ExpectedFields> = new Map([
-  ...["small", "large", "rare", "extra", "metal", "zoned"].map((label) => [label, CLOUD] as const),
+  ...["small", "large", "rare", "extra", "metal", "zoned", "offered"].map((label) => [label, CLOUD] as const),
   ["imaged", { ...CLOUD, username: "zuul", python_path: "auto", connection_port: 22 }],
   ["slice", { ...CLOUD, attributes: { executor: "east", sliced: true } }],
   ["board", { interface_ip: (host: unknown) => HOSTS.has(host), connection_port: 22, username: "zuul" }],

@@ -38,6 +38,7 @@ const DECK: Readonly<Partial<Record<Fault, number>>> = {
   "cloud makes nothing": 4,
   "cloud capacity": 2,
   "zone without room": 2,
+  "type without room": 3,
 };
 
 const SIX_DAYS_MS = 6 * 86_400_000;

@@ -35,6 +35,7 @@ export const FAULTS = {
   "cloud quota": "a cloud refuses a machine for quota",
   "cloud capacity": "a cloud refuses a machine for capacity",
   "zone without room": "one zone of a cloud refuses machines for capacity",
+  "type without room": "a cloud refuses the cheapest types of a label for capacity",
   "cloud slow": "a cloud's listings and reads take up to 20 s",
   "cloud lag": "a cloud's listings are up to 5 s behind",
   "cloud forgets tags": "a cloud makes a second machine when a create is repeated with its tag",

@@ -19,8 +19,16 @@ export interface Limits {
 /** The diskimage of the label `imaged`. */
 export const IMAGE = "noble";
 export const KNOWN: ReadonlySet<string> = new Set(
-  "small large board rare extra doomed metal slice zoned imaged".split(" "),
+  "small large board rare extra doomed metal slice zoned imaged offered".split(" "),
 );
+
+/** What the label `offered` is bought as, from the best to the worst: by weight, then by price. Only the second is sold in one zone. */
+const OFFERINGS = [
+  { "flavor-name": "spot" },
+  { "flavor-name": "fixed", zone: "az2" },
+  { "flavor-name": "wide", "min-ram": 16_384 },
+];
+const PRICES = { spot: 0.03, fixed: 0.1, wide: 0.2 };
 
 /** Login of the cloud image. */
 const CLOUD_IMAGE = { username: "ci", "python-path": "/usr/bin/python3", "connection-port": 2022 };
@@ -44,6 +52,7 @@ export function fake(
         "launch-retries": 3,
         "launch-timeout": 30,
         ...(concurrency === undefined ? {} : { "max-concurrency": concurrency }),
+        prices: PRICES,
         "cloud-images": [{ name: "image", ...CLOUD_IMAGE }],
         diskimages: [{ name: IMAGE }],
         pools: pools.map(({ limits, labels, zones, ...pool }) => ({
@@ -56,6 +65,10 @@ export function fake(
             name: label,
             ...(label === "imaged" ? { diskimage: IMAGE } : { "cloud-image": "image" }),
             "flavor-name": "Fake Flavor",
+            // A configuration with one zone does not sell the others.
+            ...(label === "offered" && {
+              offerings: OFFERINGS.filter(({ zone = "az2" }) => zones?.includes(zone) !== false),
+            }),
           })),
         })),
       },

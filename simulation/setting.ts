@@ -81,6 +81,8 @@ export const WANTED = [
   "zoned",
   "zoned",
   "imaged",
+  "offered",
+  "offered",
 ];
 
 /** Slots of static hosts. */
@@ -133,7 +135,7 @@ function variant({
     ]),
     lab(),
     fake("west", undefined, [
-      { name: "main", limits: of(ZONED), labels: ["zoned", "imaged"], zones },
+      { name: "main", limits: of(ZONED), labels: ["zoned", "imaged", "offered"], zones },
       { name: "metal", limits: of("west/metal"), labels: ["metal"] },
     ]),
     ...(withEast ? [east()] : []),

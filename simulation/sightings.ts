@@ -8,6 +8,8 @@ export const SIGHTINGS = {
   "breaker opens again": "the single try of an open breaker failed",
   "breaker is tried": "one request tries an open breaker",
   "breaker closes": "a try of an open breaker succeeded",
+  "bought as the best": "a node of a label with several offerings is bought as the cheapest",
+  "bought as another": "a node of a label with several offerings is bought as one that is not the cheapest",
   "slot claimed": "a node is given a slot",
   "slot freed": "a slot is returned",
   "backing node adopted": "a delivered node becomes a backing node",
@@ -61,7 +63,10 @@ function sightingsOfOp(op: Op): readonly Sighting[] {
   if (BREAKER.test(path)) return op.op === "delete" ? ["breaker closes"] : breaker(op.op, op.data);
   if (op.op === "set" && path.startsWith("/nodepool/nodes/")) {
     // JSON text within JSON text: the record is not parsed, because it may be unreadable.
-    if (Buffer.from(op.data).includes(String.raw`\"failed\":true`)) return ["backing node failed"];
+    const text = Buffer.from(op.data);
+    if (text.includes(String.raw`\"failed\":true`)) return ["backing node failed"];
+    if (text.includes('"offering":"spot"')) return ["bought as the best"];
+    if (text.includes('"offering":"')) return ["bought as another"];
   }
   return [];
 }

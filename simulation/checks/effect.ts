@@ -7,6 +7,8 @@ export interface Effect {
   /** The node that the machine is tagged with; undefined: none. */
   readonly node: string | undefined;
   readonly machine: string | undefined;
+  /** Of a create that is sent, for labels with several offerings: what it buys. */
+  readonly type?: string | undefined;
   /** Whether this installation made the machine. */
   readonly ours: boolean;
   /** The process, and the session that it believes to have. */

@@ -1,6 +1,6 @@
 import { Broken } from "./broken.ts";
 import type { Effect } from "./effect.ts";
-import type { Replay } from "./replay.ts";
+import type { Replay, Znode } from "./replay.ts";
 import { type Rule, stateOf } from "./rule.ts";
 
 /** A launch that was given up removes its machine under the record that it still has; a deletion first sets the state. */
@@ -39,6 +39,8 @@ export class Machines implements Rule {
       throw broken("no effect without trust in the session", effect, "its session may be over");
     if (kind === "create" && state !== "building")
       throw broken("intent stands before the effect", effect, `the node is ${state ?? "without a record"}`);
+    if (kind === "create" && effect.type !== boughtAs(replay.nodes.get(node)))
+      throw broken("what is bought stands in the record", effect, `it buys ${effect.type}`);
     if (state === null) return;
     if (kind === "delete" && !MAY_SEND_DELETE.has(state))
       throw broken("a machine stays while its node does", effect, `the node is ${state}`);
@@ -51,6 +53,15 @@ export class Machines implements Rule {
       );
     }
   }
+}
+
+/** What the record of a node says that it is bought as. */
+function boughtAs(node: Znode | undefined): unknown {
+  const own = node?.data.driver_data as
+    | { readonly nodeyard?: { readonly offering?: unknown } }
+    | null
+    | undefined;
+  return own?.nodeyard?.offering;
 }
 
 /** A process that cannot know yet that its session has ended trusts the locks that it had then (rule 1). */
