@@ -131,6 +131,7 @@ export const PAGE_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   "docs/how-to/connect-aws.md": ["testing/pages/steps.ts"],
   "docs/how-to/autohold.md": ["testing/pages/steps.ts"],
   "docs/how-to/size-and-scale.md": ["testing/pages/steps.ts"],
+  "docs/how-to/choose-by-price.md": ["testing/pages/steps.ts"],
   "docs/how-to/debug-a-stuck-request.md": ["testing/pages/steps.ts"],
   "docs/how-to/follow-a-node.md": ["testing/pages/steps.ts"],
   "docs/how-to/metastatic.md": ["testing/pages/steps.ts"],

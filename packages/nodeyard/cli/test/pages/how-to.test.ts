@@ -134,6 +134,8 @@ describe("what operators paste does what the page says:", () => {
     }),
   );
 
+  test("choose-by-price.md", () => inFolder((folder) => follow("choose-by-price.md", {}, folder)));
+
   test("use-the-api.md", () =>
     inFolder(async (folder) => {
       const port = await freePort();

@@ -4,11 +4,13 @@ import {
   leaseIdOf,
   metastaticProviderOf,
   type NodeRecord,
+  offeringTypeOf,
   paths,
   priceOf,
   RecordError,
   readableNode,
 } from "@nodeyard/model";
+import { defined } from "@nodeyard/runtime";
 import { orUndefined, treeNow } from "@nodeyard/tree";
 import { readDeadLetter } from "../dead-letter.ts";
 import type { OperationHandles } from "../handles.ts";
@@ -66,6 +68,7 @@ export async function nodeStory(
       lease: leaseIdOf(holder) ?? null,
       locked_by: holder,
       comment: record.comment,
+      ...defined({ offering: offeringTypeOf(record) }),
       ...costIn(record, treeNow(handles)),
       ...remarksIn(replies),
       ...slotAbout(slots),
