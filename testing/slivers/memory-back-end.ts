@@ -1,13 +1,21 @@
 import {
   type BackEnd,
+  type Cache,
+  type CacheChange,
+  type CacheVolume,
   type Configured,
+  cacheId,
+  cacheReportOf,
+  committed,
   ImageError,
   type ImageTrials,
   type MadeOf,
   type Observed,
+  refusalOf,
   type SliverConfig,
   type SliverRef,
   type StepKind,
+  startOf,
 } from "@nodeyard/sliver";
 
 interface Made {
@@ -21,6 +29,8 @@ interface Made {
   memoryKills?: number;
   usage?: Observed["usage"];
   readonly madeOf?: MadeOf | undefined;
+  volumes: readonly CacheVolume[];
+  starts: number;
 }
 
 /** How long each start takes, for trials of versions. */
@@ -59,7 +69,7 @@ export class MemoryBackEnd implements BackEnd {
 
   /** Another back end on the same machine. */
   restart(): MemoryBackEnd {
-    return Object.assign(new MemoryBackEnd(this.#uid), { made: this.made });
+    return Object.assign(new MemoryBackEnd(this.#uid), { made: this.made, kept: this.kept });
   }
 
   account(index: number): { user: string; uid: number; address: string; published?: number } {
@@ -84,21 +94,40 @@ export class MemoryBackEnd implements BackEnd {
     return this.versions?.report() ?? [];
   }
 
+  /** Caches by id. Nothing is in them. */
+  readonly kept = new Map<string, Cache>();
+
+  caches(): ReturnType<typeof cacheReportOf>[] {
+    return [...this.kept].map(([id, cache]) => cacheReportOf(id, cache));
+  }
+
+  async changeCache(id: string, change: CacheChange): Promise<void> {
+    const cache = this.kept.get(id);
+    if (cache === undefined) throw new ImageError(`there is no cache ${id}`);
+    if (change === "delete") this.kept.delete(id);
+    else this.kept.set(id, { ...cache, pinned: change === "pin" });
+  }
+
   async inspect(): Promise<readonly Observed[]> {
-    return [...this.made].map(([index, { config, phase, applied, sent, memoryKills, usage, madeOf }]) => ({
-      index,
-      incarnation: config.incarnation,
-      name: config.name,
-      generation: config.generation,
-      phase,
-      ...(config.devices === undefined ? {} : { devices: config.devices }),
-      ...(madeOf?.tried === true ? { triedVersion: madeOf.digest } : {}),
-      ...(sent === undefined ? {} : { sent }),
-      ...(memoryKills === undefined ? {} : { memoryKills }),
-      ...(usage === undefined ? {} : { usage }),
-      ...(this.outdated.has(config.incarnation) ? { outdated: true } : {}),
-      ...(applied === undefined ? {} : { applied: { digest: applied.digest, effective: applied.effective } }),
-    }));
+    return [...this.made].map(
+      ([index, { config, phase, applied, sent, memoryKills, usage, madeOf, volumes }]) => ({
+        index,
+        incarnation: config.incarnation,
+        name: config.name,
+        generation: config.generation,
+        phase,
+        ...(config.devices === undefined ? {} : { devices: config.devices }),
+        ...(volumes.length > 0 ? { volumes } : {}),
+        ...(madeOf?.tried === true ? { triedVersion: madeOf.digest } : {}),
+        ...(sent === undefined ? {} : { sent }),
+        ...(memoryKills === undefined ? {} : { memoryKills }),
+        ...(usage === undefined ? {} : { usage }),
+        ...(this.outdated.has(config.incarnation) ? { outdated: true } : {}),
+        ...(applied === undefined
+          ? {}
+          : { applied: { digest: applied.digest, effective: applied.effective } }),
+      }),
+    );
   }
 
   create(config: SliverConfig, signal: AbortSignal): Promise<void> {
@@ -107,7 +136,13 @@ export class MemoryBackEnd implements BackEnd {
       if (made !== undefined && made.config.incarnation !== config.incarnation)
         throw new Error(`index ${config.index} still holds incarnation ${made.config.incarnation}`);
       const madeOf = this.versions?.choose(config.image ?? "default", config.incarnation);
-      if (made === undefined) this.made.set(config.index, { config, phase: "created", madeOf });
+      if (made !== undefined) return;
+      const volumes = (config.volumes ?? []).map((one) => {
+        const cache = this.kept.get(cacheId(one));
+        if (cache !== undefined) this.kept.set(cacheId(one), { ...cache, hits: cache.hits + 1 });
+        return { ...one, ...startOf(one, cache, 0) };
+      });
+      this.made.set(config.index, { config, phase: "created", madeOf, volumes, starts: 0 });
     });
   }
 
@@ -116,6 +151,8 @@ export class MemoryBackEnd implements BackEnd {
       const made = this.#of(config);
       made.config = config;
       made.applied = config;
+      const says = (name: string) => config.volumes?.find((one) => one.name === name)?.commit ?? "never";
+      made.volumes = made.volumes.map((one) => ({ ...one, commit: says(one.name) }));
       made.suspended = made.phase === "running" && config.held === true;
       return { unenforced: this.unenforced };
     });
@@ -128,6 +165,7 @@ export class MemoryBackEnd implements BackEnd {
       madeOf !== undefined && this.versions?.count(madeOf, config.incarnation, ms) === true;
     try {
       await this.#step("start", config, signal, () => {
+        if (made.phase !== "running") made.starts += 1;
         made.phase = "running";
       });
     } catch (error) {
@@ -145,7 +183,18 @@ export class MemoryBackEnd implements BackEnd {
 
   destroy(ref: SliverRef, signal: AbortSignal): Promise<void> {
     return this.#step("destroy", ref, signal, () => {
-      if (this.made.get(ref.index)?.config.incarnation === ref.incarnation) this.made.delete(ref.index);
+      const made = this.made.get(ref.index);
+      if (made?.config.incarnation !== ref.incarnation) return;
+      for (const { began = 0, base, ...volume } of made.volumes) {
+        const { starts, memoryKills = 0 } = made;
+        if (refusalOf({ ...volume, starts, memoryKills }, 0) !== undefined) continue;
+        const left = { version: `${ref.incarnation}`, bytes: 1, by: made.config.name };
+        this.kept.set(
+          cacheId(volume),
+          committed(this.kept.get(cacheId(volume)), volume, { base, began }, left, 0),
+        );
+      }
+      this.made.delete(ref.index);
     });
   }
 

@@ -87,6 +87,9 @@ export class PoolFullError extends errorClass("sliver.pool_full") {}
 /** An image that is not configured, or whose archive cannot be used. */
 export class ImageError extends errorClass("sliver.image") {}
 
+/** A cache that is not there, or cannot be kept. */
+export class CacheError extends errorClass("sliver.cache") {}
+
 /** Text that must not reach an interpreter that runs as root (rule 11). */
 export class UnsafeTextError extends errorClass("sliver.unsafe_text") {}
 

@@ -9,7 +9,16 @@ export { compareVersions, type SliverRecord, type State } from "./core/record.ts
 export { sync } from "./core/sync.ts";
 export { systemdUnit } from "./enrol/parts.ts";
 export { ImageError } from "./errors.ts";
-export type { BackEnd, Configured, SliverRef } from "./isolation/contract.ts";
+export type { BackEnd, CacheChange, Configured, SliverRef } from "./isolation/contract.ts";
+export {
+  type Cache,
+  cacheId,
+  committed,
+  refusalOf,
+  reportOf as cacheReportOf,
+  startOf,
+  type Volume as CacheVolume,
+} from "./isolation/storage/caches.ts";
 export { Archives } from "./isolation/storage/edge/archives.ts";
 export { Manager, type ManagerOptions } from "./manager/manager.ts";
 export { type DocumentEndpoint, SignedSource } from "./sources/signed.ts";

@@ -1,7 +1,17 @@
 import { issueText } from "@nodeyard/runtime";
 import { z } from "zod";
 import { GrammarError } from "./errors.ts";
-import { CLASS, IMAGE, isResource, MAX_AMOUNT, NAME, NODE_ID, type Resource, sshKey } from "./grammar.ts";
+import {
+  CACHE_PATH,
+  CLASS,
+  IMAGE,
+  isResource,
+  MAX_AMOUNT,
+  NAME,
+  NODE_ID,
+  type Resource,
+  sshKey,
+} from "./grammar.ts";
 
 const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const amount = z.number().int().min(0).max(MAX_AMOUNT);
@@ -53,6 +63,30 @@ const loan = z.strictObject({
 /** How a sliver is made: by the document, by Create or a ticket, as an account that only makes calls, or not at all. */
 export const INSTANTIATIONS = ["plc-instantiated", "delegated", "nm-controller", "not-instantiated"] as const;
 
+/** A writable folder of a sliver that begins as a copy of what an earlier sliver left in it. */
+const volume = z.strictObject({
+  name: z.string().regex(CLASS),
+  /** Where it is in the sliver. */
+  path: z.string().max(256).regex(CACHE_PATH),
+  /** KiB at most, whether shared with the cache or not. */
+  size: z.number().int().min(1024).max(MAX_AMOUNT),
+  /** Whose cache it is, and which: equal keys share one. Absent: nobody's, so it begins empty and leaves nothing. */
+  key: z
+    .array(
+      z
+        .string()
+        .max(256)
+        .regex(/^[^\p{Cc}]*$/u),
+    )
+    .min(1)
+    .max(16)
+    .optional(),
+  /** `at-end`: what is in it becomes the cache when the sliver has ended. The other words are the writer's own: when it will say so. */
+  commit: z.enum(["never", "success", "always", "at-end"]).default("never"),
+  /** Seconds since the cache began empty after which it is not used any more. Absent: no limit. */
+  maxAge: whole.optional(),
+});
+
 const sliver = z.strictObject({
   name: z.string().regex(NAME),
   /** Grows each time the name gets a new client. Whatever refers to an older generation is void. */
@@ -77,6 +111,12 @@ const sliver = z.strictObject({
   devices: z.array(z.string().regex(CLASS)).max(16).optional(),
   /** Folders of the machine's owner that it may read, by the owner's names for them. */
   caches: z.array(z.string().regex(CLASS)).max(16).optional(),
+  /** Caches that it has a copy of for itself. */
+  volumes: z
+    .array(volume)
+    .max(8)
+    .refine(areApart, "must have different names, and paths of which none is within another")
+    .optional(),
   delegations: z.array(delegation).max(256).default([]),
   /** The lender's complete list, in order; absent: the present list stays. */
   loans: z.array(loan).max(MAX_LOANS).optional(),
@@ -122,6 +162,16 @@ const head = z.strictObject({
  */
 export const TRACE_TAG = "traceparent";
 
+/** A folder in one of another would be made in a cache, by a name that a sliver left there. */
+function areApart(all: readonly { readonly name: string; readonly path: string }[]): boolean {
+  const clash = all.some(({ path }, at) =>
+    all.some((other, place) => place !== at && `${path}/`.startsWith(`${other.path}/`)),
+  );
+  return !clash && new Set(all.map(({ name }) => name)).size === all.length;
+}
+
+/** A copy of a cache, as a document asks for it. */
+export type SliverVolume = z.output<typeof volume>;
 /** A sliver of a document, with defaults filled in. */
 export type SliverSpec = z.output<typeof sliver>;
 /** A sliver as its writer writes it; fields with defaults may be absent. */

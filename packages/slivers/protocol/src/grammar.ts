@@ -15,6 +15,10 @@ export const IMAGE = /^(sha256:[0-9a-f]{64}|[a-z0-9][a-z0-9_-]*(\.[a-z0-9_-]+)*)
 /** What a machine has by a name of its owner's: a class of devices, a cache. */
 export const CLASS = /^[a-z][a-z0-9_-]{0,31}$/;
 
+/** Where a cache may be in a sliver: neither over programs and their settings, nor where the manager mounts something. */
+export const CACHE_PATH =
+  /^\/(?!(?:bin|boot|dev|etc|lib(?:32|64|x32)?|proc|run|sbin|sys|usr)(?:\/|$))[A-Za-z0-9_+-][A-Za-z0-9._+-]*(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._+-]+)*$/;
+
 const KEY_TYPES: ReadonlySet<string> = new Set([
   "ssh-ed25519",
   "ssh-rsa",

@@ -11,6 +11,7 @@ export {
   type SliverDocument,
   type SliverSpec,
   type SliverSpecInput,
+  type SliverVolume,
   TRACE_TAG,
 } from "./document.ts";
 export { DocumentWriter, type DocumentWriterOptions, type Edit } from "./document-writer.ts";
@@ -33,6 +34,7 @@ export {
   TicketError,
 } from "./errors.ts";
 export {
+  CACHE_PATH,
   CLASS,
   IMAGE,
   isResource,
@@ -48,6 +50,7 @@ export {
 export { type KeySet, parseKeySet, rotate } from "./key-set.ts";
 export { type SliverPaths, sliverPaths } from "./launcher-keys.ts";
 export type {
+  CacheReport,
   ImageTrial,
   KilledSliver,
   LoanRefusal,
@@ -60,6 +63,7 @@ export type {
   SliverUsage,
   SpareReport,
   UsageKey,
+  VolumeReport,
 } from "./report.ts";
 export { rawPublicKey, type Signer, signerFromPem, signText, verifyText } from "./signed.ts";
 export {

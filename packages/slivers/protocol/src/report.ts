@@ -1,4 +1,4 @@
-import type { Loan, SliverSpec } from "./document.ts";
+import type { Loan, SliverSpec, SliverVolume } from "./document.ts";
 import type { Rspec } from "./grammar.ts";
 
 /** Why a loan in a lender's list is not in force. */
@@ -37,6 +37,34 @@ export type UsageKey =
 /** Values that the machine does not measure are absent; cgroup v1 measures fewer. */
 export type SliverUsage = Readonly<Partial<Record<UsageKey, number>>>;
 
+/** A copy of a cache in a sliver, and how it began. */
+export interface VolumeReport extends Pick<SliverVolume, "name" | "path" | "size" | "key" | "commit"> {
+  /** Bytes of the cache that it is a copy of; absent: it began empty. */
+  readonly from?: number;
+  /** Why it began empty. */
+  readonly why?: string;
+}
+
+/** A cache of a machine. Times are seconds since the Unix epoch. */
+export interface CacheReport {
+  /** Digest of name and key. */
+  readonly id: string;
+  readonly name: string;
+  readonly key: readonly string[];
+  readonly bytes: number;
+  /** When it began empty, and when and by which sliver its present version was left. */
+  readonly began: number;
+  readonly committed: number;
+  readonly by: string;
+  readonly used: number;
+  /** Slivers that began with a copy of it. */
+  readonly hits: number;
+  /** Versions that another one replaced which did not come of them: two slivers began with the same. */
+  readonly lost: number;
+  /** It stays, whatever room others need. */
+  readonly pinned: boolean;
+}
+
 /** A sliver as its manager sees it. */
 export interface SliverReport {
   readonly name: string;
@@ -54,6 +82,8 @@ export interface SliverReport {
   readonly unenforced: readonly string[];
   /** Classes of its devices, as its document names them. Absent: it has none. */
   readonly devices?: readonly string[];
+  /** Absent: it has none. */
+  readonly volumes?: readonly VolumeReport[];
   /** The rspec of the document, and the effective rspec after loans. */
   readonly rspec: Rspec;
   readonly effective: Rspec;
@@ -151,6 +181,8 @@ export interface NodeReport {
   readonly spares?: readonly SpareReport[];
   /** The most recent ones since the manager started. Absent: none. */
   readonly killed?: readonly KilledSliver[];
+  /** Absent: it has no cache. */
+  readonly caches?: readonly CacheReport[];
   /** Absent: no image has a new version, or new versions are not tried. */
   readonly images?: readonly ImageTrial[];
   /** Changes each time the machine was examined. `Watch` takes it and answers when there is a new report. */

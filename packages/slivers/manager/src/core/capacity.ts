@@ -22,18 +22,20 @@ export type CapacityKey = keyof Capacity;
 type Amount = "cpu" | "cores" | "memory" | "net" | "disk";
 
 /** The amount of each resource that a sliver is guaranteed. Loans move these amounts but never change their sum (rule 9). */
-const PROMISED: Readonly<Record<Amount, (rspec: Rspec) => number>> = {
+const PROMISED: Readonly<Record<Amount, (rspec: Rspec, given: Given) => number>> = {
   cpu: ({ cpuGuarantee }) => cpuGuarantee,
   cores: ({ cpuCores }) => cpuCores,
   memory: ({ memoryGuarantee }) => memoryGuarantee,
   net: ({ netGuarantee, net2Guarantee }) => netGuarantee + net2Guarantee,
-  disk: ({ disk }) => disk,
+  // A copy of a cache may change all of it, and then shares nothing with the cache.
+  disk: ({ disk }, { volumes = [] }) => volumes.reduce((sum, { size }) => sum + size, disk),
 };
 
 /** All that a sliver is guaranteed. */
-function guaranteesOf({ rspec, devices = [], caches = [] }: Given): ReadonlyMap<CapacityKey, number> {
+function guaranteesOf(given: Given): ReadonlyMap<CapacityKey, number> {
+  const { rspec, devices = [], caches = [] } = given;
   const all = new Map<CapacityKey, number>(
-    (Object.keys(PROMISED) as Amount[]).map((key) => [key, PROMISED[key](rspec)]),
+    (Object.keys(PROMISED) as Amount[]).map((key) => [key, PROMISED[key](rspec, given)]),
   );
   for (const name of devices) all.set(`device.${name}`, (all.get(`device.${name}`) ?? 0) + 1);
   for (const name of caches) all.set(`cache.${name}`, 1);

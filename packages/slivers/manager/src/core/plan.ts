@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { defined } from "@nodeyard/runtime";
-import type { Phase, Resource, Rspec, SliverUsage } from "@nodeyard/sliver-protocol";
+import type { Phase, Resource, Rspec, SliverUsage, VolumeReport } from "@nodeyard/sliver-protocol";
 import type { Limits } from "./limits.ts";
 import type { SliverRecord } from "./record.ts";
 import type { Sent } from "./traffic.ts";
@@ -18,6 +18,8 @@ export interface Observed {
   readonly sent?: Sent;
   /** Devices that nobody else may have as long as it is there. */
   readonly devices?: readonly string[];
+  /** Absent: it has none. */
+  readonly volumes?: readonly VolumeReport[];
   /** Processes that the kernel killed since it was made because its memory was full. Absent: not measured. */
   readonly memoryKills?: number;
   /** The version of its image, if that was on trial when it was made. */
@@ -32,7 +34,7 @@ export interface Observed {
 export interface SliverConfig
   extends Pick<
     SliverRecord,
-    "name" | "generation" | "keys" | "image" | "initscript" | "nesting" | "caches" | "held"
+    "name" | "generation" | "keys" | "image" | "initscript" | "nesting" | "caches" | "volumes" | "held"
   > {
   readonly incarnation: number;
   /** From 1. Users, paths, ids, class ids and rules are derived from it alone, never from the name (rule 11). */
@@ -66,7 +68,7 @@ export function configOf(
     ...defined({ image: record.image }),
     initscript: record.initscript,
     ...(record.nesting === true ? { nesting: true } : {}),
-    ...defined({ devices: record.local.devices, caches: record.caches }),
+    ...defined({ devices: record.local.devices, caches: record.caches, volumes: record.volumes }),
     enabled: effective.enabled > 0,
     ...(record.held === true ? { held: true } : {}),
     effective,

@@ -1,4 +1,12 @@
-import type { Delegation, KeySet, Loan, Refusal, Rspec, SliverSpec } from "@nodeyard/sliver-protocol";
+import type {
+  Delegation,
+  KeySet,
+  Loan,
+  Refusal,
+  Rspec,
+  SliverSpec,
+  SliverVolume,
+} from "@nodeyard/sliver-protocol";
 
 /**
  * Orders documents. Signed documents have the epoch of their writer and an increasing number. Documents of PLC have epoch 0 and their
@@ -47,6 +55,8 @@ export interface Given {
   readonly devices?: readonly string[] | undefined;
   /** Names of folders that it may read. Absent: none. */
   readonly caches?: readonly string[] | undefined;
+  /** Copies of caches. Absent: none. */
+  readonly volumes?: readonly SliverVolume[] | undefined;
   readonly delegations: readonly Delegation[];
   readonly rspec: Rspec;
   readonly sliceId?: number;

@@ -24,10 +24,18 @@ export const NOTHING: Doing = { isBusy: () => false, hasFailed: () => false };
 
 /**
  * What a sliver is made and started with and what cannot be changed while it runs. Undefined: no other sliver can become it, because of a
- * script that runs at its start, or devices or cores of its own.
+ * script that runs at its start, or devices, caches or cores of its own.
  */
-function kindOf({ image, nesting, caches = [], initscript, devices = [], rspec }: Given): string | undefined {
-  if (initscript !== "" || devices.length > 0 || rspec.cpuCores > 0) return undefined;
+function kindOf({
+  image,
+  nesting,
+  caches = [],
+  initscript,
+  devices = [],
+  volumes = [],
+  rspec,
+}: Given): string | undefined {
+  if (initscript !== "" || devices.length > 0 || volumes.length > 0 || rspec.cpuCores > 0) return undefined;
   return JSON.stringify([image, nesting === true, caches, capOf(rspec)]);
 }
 

@@ -1,4 +1,4 @@
-import type { ImageTrial } from "@nodeyard/sliver-protocol";
+import type { CacheReport, ImageTrial } from "@nodeyard/sliver-protocol";
 import type { Observed, SliverConfig } from "../core/plan.ts";
 
 /** The incarnation of an operation. A back end does nothing to another incarnation at the same index. */
@@ -6,6 +6,10 @@ export interface SliverRef {
   readonly index: number;
   readonly incarnation: number;
 }
+
+/** What an operator does with a cache. */
+export const CACHE_CHANGES = ["delete", "pin", "unpin"] as const;
+export type CacheChange = (typeof CACHE_CHANGES)[number];
 
 /** Result of configure: limits that could not be set are reported, never ignored. */
 export interface Configured {
@@ -49,6 +53,10 @@ export interface BackEnd {
   remains?(): readonly string[];
   /** Whether disk limits do not hold, as of the last look. Absent: slivers have none. */
   counting?(): boolean;
+  /** The caches of this machine. Absent: slivers have none. */
+  caches?(): readonly CacheReport[];
+  /** Deletes a cache, or says whether it stays whatever room others need. Throws CacheError. Absent as `caches` is. */
+  changeCache?(id: string, change: CacheChange, signal: AbortSignal): Promise<void>;
   /** New versions of images that are tried, or were tried last. Absent: slivers have no images, or no version is tried. */
   trials?(): readonly ImageTrial[];
   /**

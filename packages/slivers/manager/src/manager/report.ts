@@ -20,6 +20,7 @@ export function reportOf(manager: Manager): NodeReport {
   const { state, options } = manager;
   const slivers = [...state.records.values()].filter(({ kind }) => kind === "sliver");
   const tried = options.backEnd.trials?.() ?? [];
+  const caches = options.backEnd.caches?.() ?? [];
   return {
     node: options.node,
     appliedEpoch: state.minimum.epoch,
@@ -39,6 +40,7 @@ export function reportOf(manager: Manager): NodeReport {
     ...(state.spares.length === 0 ? {} : { spares: state.spares.map((one) => spareReport(manager, one)) }),
     ...(manager.killed.length === 0 ? {} : { killed: manager.killed }),
     ...(tried.length === 0 ? {} : { images: tried }),
+    ...(caches.length === 0 ? {} : { caches }),
     sequence: manager.sequence,
   };
 }
@@ -94,6 +96,7 @@ function specOf(record: SliverRecord): SliverSpec {
     ...(record.nesting === true ? { nesting: true } : {}),
     ...(record.devices === undefined ? {} : { devices: [...record.devices] }),
     ...(record.caches === undefined ? {} : { caches: [...record.caches] }),
+    ...(record.volumes === undefined ? {} : { volumes: [...record.volumes] }),
     delegations: [...delegations],
     rspec: { ...rspec },
     tags: { ...tags },
@@ -125,7 +128,7 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
     effective: manager.result?.effective.get(record.name) ?? record.rspec,
     loans: manager.result?.loanStatuses.get(record.name) ?? [],
     ...((found?.memoryKills ?? 0) > 0 ? { memoryKills: found!.memoryKills! } : {}),
-    ...defined({ triedVersion: found?.triedVersion, usage: found?.usage }),
+    ...defined({ triedVersion: found?.triedVersion, usage: found?.usage, volumes: found?.volumes }),
     ...throttledText(manager, record.name),
     settled: manager.isDone(incarnation, manager.revision),
     tags: record.tags ?? {},

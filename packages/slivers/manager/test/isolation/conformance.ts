@@ -244,6 +244,61 @@ export function backEndConformance(
     );
 
     test(
+      "a copy of a cache begins empty or as what the last sliver left that ended well; no other sliver leaves anything",
+      on(async (backEnd, rig, signal) => {
+        if (backEnd.caches === undefined || backEnd.changeCache === undefined) return;
+        const volume = {
+          name: "build",
+          path: "/cache/build",
+          size: 16_384,
+          key: ["lab", "acme", "small"],
+          commit: "success" as const,
+        };
+        const of = (index: number, some: Partial<typeof volume> = {}) => ({
+          ...sampleConfig(index, 20 + index, rig),
+          volumes: [{ ...volume, ...some }],
+        });
+        const well = (config: ReturnType<typeof of>): SliverConfig => ({
+          ...config,
+          digest: "well",
+          volumes: config.volumes.map((one) => ({ ...one, commit: "at-end" })),
+        });
+        const began = async (index: number) => (await at(backEnd, index, signal))?.volumes?.[0];
+        await bringUp(backEnd, of(1), signal);
+        expect((await began(1))?.why).not.toBeUndefined();
+        await backEnd.destroy(of(1), signal);
+        expect(backEnd.caches()).toEqual([]);
+        // Started again: what is in it was left by processes that were killed.
+        await bringUp(backEnd, of(1), signal);
+        await backEnd.stop(of(1), signal);
+        await backEnd.start(of(1), signal);
+        await backEnd.configure(well(of(1)), signal);
+        await backEnd.destroy(of(1), signal);
+        expect(backEnd.caches()).toEqual([]);
+        for (const index of [1, 2]) await bringUp(backEnd, of(index), signal);
+        for (const index of [1, 2]) {
+          await backEnd.configure(well(of(index)), signal);
+          await backEnd.destroy(of(index), signal);
+        }
+        expect(backEnd.caches()).toMatchObject([
+          { name: "build", lost: 1, hits: 0, by: "two", pinned: false },
+        ]);
+        await bringUp(backEnd, of(3), signal);
+        await bringUp(backEnd, of(1, { key: ["lab", "umbrella", "small"] }), signal);
+        expect((await began(3))?.why).toBeUndefined();
+        expect((await began(1))?.from).toBeUndefined();
+        const again = await rig.restart();
+        await again.inspect(signal);
+        const [{ id } = { id: "" }] = again.caches?.() ?? [];
+        await backEnd.changeCache(id, "pin", signal);
+        expect(backEnd.caches()).toMatchObject([{ id, hits: 1, pinned: true }]);
+        await backEnd.changeCache(id, "delete", signal);
+        await expect(backEnd.changeCache(id, "unpin", signal)).rejects.toThrow();
+        expect(backEnd.caches()).toEqual([]);
+      }),
+    );
+
+    test(
       "slivers are independent, and their accounts differ",
       on(async (backEnd, rig, signal) => {
         const configs = [1, 2, 3].map((index) => sampleConfig(index, 10 + index, rig));

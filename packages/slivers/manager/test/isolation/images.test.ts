@@ -11,7 +11,7 @@ import {
   IMAGE_NAME,
 } from "../../src/isolation/storage/edge/archives.ts";
 import { ImageNames } from "../../src/isolation/storage/edge/image-names.ts";
-import { imagesInUse, readOwnData, readSubvolumes } from "../../src/isolation/storage/edge/subvolume-list.ts";
+import { imagesInUse, readData, readSubvolumes } from "../../src/isolation/storage/edge/subvolume-list.ts";
 
 const digest = (letter: string) => letter.repeat(64);
 const LIST = `ID 257 gen 10 top level 5 parent_uuid -                                    uuid 0d2f-1 path images/${digest("a")}
@@ -126,12 +126,12 @@ describe("what slivers have of the pool", () => {
 1/100               10           10   <0 member qgroups>
 `;
     const own = new Map([
-      [5, 16_384],
-      [256, 10_486],
+      [5, { all: 16_384, own: 16_384 }],
+      [256, { all: 10_502_144, own: 10_486 }],
     ]);
-    expect(readOwnData(text)).toEqual(own);
+    expect(readData(text)).toEqual(own);
     expect(
-      readOwnData(
+      readData(
         "qgroupid         rfer         excl \n--------         ----         ---- \n0/5  16384 16384 \n0/256 10502144 10486\n",
       ),
     ).toEqual(own);

@@ -56,6 +56,7 @@ const plain = {
   folder: "/var/lib/nodeyard-slivers/slivers/ny-7.1",
   seen: "/var/lib/nodeyard-slivers/seen",
   binds: [],
+  copies: [],
   seccomp: "/var/lib/nodeyard-slivers/seccomp.policy",
   user: 4711,
   kept: [],

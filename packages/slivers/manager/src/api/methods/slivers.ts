@@ -3,7 +3,7 @@ import { IMAGE, type Loan } from "@nodeyard/sliver-protocol";
 import { computeLoans, shownToLender } from "../../core/loans.ts";
 import { isTrusted } from "../../core/permit.ts";
 import { type SliverRecord, type State, withLocal } from "../../core/record.ts";
-import type { BackEnd, SliverRef } from "../../isolation/contract.ts";
+import { type BackEnd, CACHE_CHANGES, type SliverRef } from "../../isolation/contract.ts";
 import { IMAGE_NAME } from "../../isolation/storage/edge/archives.ts";
 import type { Manager } from "../../manager/manager.ts";
 import { converged } from "../../manager/waits.ts";
@@ -143,8 +143,7 @@ export const SLIVER_METHODS = {
     doc: "return the end of what the sliver wrote to its console, or null; root and the launcher only.",
     run: async ({ manager }, [name]) => {
       const { backEnd } = manager.options;
-      if (backEnd.console === undefined)
-        throw new Fault(FAILED_CALL, `slivers of back end ${backEnd.name} have no console`);
+      if (backEnd.console === undefined) throw without(backEnd, "console");
       // Null also for a name without a sliver.
       const ref = refOf(manager, name);
       return ref === undefined ? null : await backEnd.console(ref);
@@ -155,13 +154,14 @@ export const SLIVER_METHODS = {
     params: ["sliver_name", "image"],
     doc: "make what the sliver has now an image of that name; root and the launcher only.",
     run: ({ manager }, [name, image]) =>
-      ofImages(manager, image, async (backEnd, wanted, signal) => {
+      work(manager, nameOf(image), async (backEnd, wanted, signal) => {
+        if (backEnd.snapshot === undefined) throw without(backEnd, "images");
         const ref = refOf(manager, name);
         if (ref === undefined)
           throw wrongArgument(
             `the first argument must be a sliver that was made, not ${String(name).slice(0, 64)}`,
           );
-        await backEnd.snapshot!(ref, wanted, signal);
+        await backEnd.snapshot(ref, wanted, signal);
       }),
   },
   ForgetSnapshot: {
@@ -169,7 +169,24 @@ export const SLIVER_METHODS = {
     params: ["image"],
     doc: "take the name from an image that was made of a sliver; it goes with its last copy.",
     run: ({ manager }, [image]) =>
-      ofImages(manager, image, (backEnd, wanted, signal) => backEnd.forgetSnapshot!(wanted, signal)),
+      work(manager, nameOf(image), async (backEnd, wanted, signal) => {
+        if (backEnd.forgetSnapshot === undefined) throw without(backEnd, "images");
+        await backEnd.forgetSnapshot(wanted, signal);
+      }),
+  },
+  ChangeCache: {
+    since: "native",
+    params: ["cache", "change"],
+    doc: "delete, pin or unpin a cache of the machine; root and the launcher only.",
+    run: ({ manager }, [id, change]) => {
+      const known = CACHE_CHANGES.find((one) => one === change);
+      if (typeof id !== "string" || known === undefined)
+        throw wrongArgument(`the arguments must be the id of a cache and one of ${CACHE_CHANGES.join(", ")}`);
+      return work(manager, id, async (backEnd, cache, signal) => {
+        if (backEnd.changeCache === undefined) throw without(backEnd, "caches");
+        await backEnd.changeCache(cache, known, signal);
+      });
+    },
   },
 } satisfies Record<string, Method>;
 
@@ -179,19 +196,26 @@ function refOf({ state }: Manager, name: unknown): SliverRef | undefined {
   return index === undefined || incarnation === undefined ? undefined : { index, incarnation };
 }
 
-/** Work of the back end with an image of that name, while the caller waits. */
-async function ofImages(
-  { options: { backEnd, clock } }: Manager,
-  image: unknown,
-  work: (backEnd: BackEnd, image: string, signal: AbortSignal) => Promise<void>,
-): Promise<number> {
+/** The name of an image. Throws Fault. */
+function nameOf(image: unknown): string {
   if (typeof image !== "string" || !IMAGE_NAME.test(image) || !IMAGE.test(image))
     throw wrongArgument("an image's name is 64 lower-case letters, digits and ._- at most");
-  if (backEnd.snapshot === undefined)
-    throw new Fault(FAILED_CALL, `slivers of back end ${backEnd.name} have no images`);
+  return image;
+}
+
+function without({ name }: BackEnd, what: string): Fault {
+  return new Fault(FAILED_CALL, `slivers of back end ${name} have no ${what}`);
+}
+
+/** Work of the back end on what has that name, while the caller waits. */
+async function work(
+  { options: { backEnd, clock } }: Manager,
+  name: string,
+  does: (backEnd: BackEnd, name: string, signal: AbortSignal) => Promise<void>,
+): Promise<number> {
   using limit = deadline(clock, PATIENCE, () => new Fault(FAILED_CALL, "it took more than 110 seconds"));
   try {
-    await work(backEnd, image, limit.signal);
+    await does(backEnd, name, limit.signal);
     return 1;
   } catch (error) {
     if (!(error instanceof NodeyardError)) throw error;

@@ -33,6 +33,8 @@ export interface LxcConfig {
   /** An empty folder, over which that one is mounted read-only. */
   readonly seen: string;
   readonly binds: readonly Bind[];
+  /** Copies of caches; `name`: of a folder in `copies` of the sliver's own one. */
+  readonly copies: readonly { readonly name: string; readonly from: string; readonly to: string }[];
   readonly seccomp: string;
   /** A process in the user namespace of the sliver. */
   readonly user: number;
@@ -102,6 +104,10 @@ export function lxcConfig(config: LxcConfig): string {
     mount("tmpfs", "dev/shm", "tmpfs", "nosuid,nodev,mode=1777,create=dir"),
     mount(`${seen}/etc`, "etc/nodeyard", "none", "bind,ro,nosuid,nodev,noexec,create=dir"),
     ...binds.map(({ from, to, kind }) => mount(from, to, "none", `bind,ro,nodev,create=${kind}`)),
+    // Owners of files are mapped as in its root, so nobody walks over them.
+    ...config.copies.map(({ name, to }) =>
+      mount(`${seen}/copies/${name}`, to, "none", "bind,idmap=container,nosuid,nodev,create=dir"),
+    ),
     ...config.nodes.map(({ from, to }) => mount(from, to, "none", "bind,nosuid,noexec,create=file")),
   ];
   // The kernel allows a new mount of proc or sys only if it shows no more than an existing complete one, and lxcfs covers parts of /proc.
@@ -173,10 +179,15 @@ function autoMounts({ nesting, ownGroups }: LxcConfig): string {
  * it enters a new user namespace. Flags that are set inside, as by `lxc.mount.entry`, root inside removes again. Inner folders come first: a
  * folder cannot be bound when something that is locked is mounted below it.
  */
-function lockCommand({ folder, seen, binds }: LxcConfig): string {
+function lockCommand({ folder, seen, binds, copies }: LxcConfig): string {
   const over = [...new Set(binds.map(({ locked }) => locked))].sort().reverse();
   const mounts = [
     `/bin/mount --bind -o ro,nosuid,nodev,noexec ${safePath(folder)} ${safePath(seen)}`,
+    // LXC reaches them by this name as the sliver's root, who cannot enter the pool. Files of earlier slivers set no ids.
+    ...copies.map(
+      ({ name, from }) =>
+        `/bin/mount --bind -o nosuid,nodev ${safePath(from)} ${safePath(`${seen}/copies/${name}`)}`,
+    ),
     ...over.map((path) => `/bin/mount --bind -o ro,nodev ${safePath(path)} ${path}`),
   ];
   // LXC executes the first word of a hook, so it must be a shell.

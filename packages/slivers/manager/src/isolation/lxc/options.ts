@@ -92,6 +92,8 @@ const fields = z.strictObject({
     .optional(),
   /** Folders that slivers may read at /cache/NAME when their documents say so: compilers' caches, mirrors of repositories. */
   caches: z.record(z.string().regex(CLASS), path).default({}),
+  /** Percent of the pool for what slivers leave to later ones (a label's `caches` with a size). */
+  cacheRoom: z.number().int().min(0).max(75).default(10),
   /** CPU weight of all slivers together against the rest of the machine (cgroup v2 `cpu.weight`). Absent: what their guarantees need. */
   weight: z.number().int().min(1).max(10_000).optional(),
   /** Access of slivers to the network outside of the machine; false: none. */

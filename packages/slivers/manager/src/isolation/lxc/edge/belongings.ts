@@ -45,7 +45,11 @@ export async function belongings(options: MachineOptions, signal: AbortSignal): 
       found.push({ kind: "mount", name: join(folder, name) });
   const files = OWN_FILES.map((name) => join(folder, name));
   if ("folder" in options.pool)
-    files.push(...["slivers", "images", "names", "snapshots", "groups"].map((name) => join(pool, name)));
+    files.push(
+      ...["slivers", "images", "names", "snapshots", "groups", "caches", "copies"].map((name) =>
+        join(pool, name),
+      ),
+    );
   for (const name of files) if (await exists(name)) found.push({ kind: "file", name });
   return found;
 }

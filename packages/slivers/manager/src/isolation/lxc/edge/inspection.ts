@@ -1,12 +1,17 @@
 import { defined } from "@nodeyard/runtime";
-import type { SliverUsage } from "@nodeyard/sliver-protocol";
+import type { SliverUsage, VolumeReport } from "@nodeyard/sliver-protocol";
 import type { Observed } from "../../../core/plan.ts";
 import { isSpare } from "../../../core/spares.ts";
+import type { Volume } from "../../storage/caches.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import { type Names, readMarkName } from "../names.ts";
 import { CONFIG_FILE } from "./launch.ts";
 import type { SliverMachine } from "./machine.ts";
 import type { Mark } from "./sliver-folders.ts";
+
+function volumeReport({ name, path, size, key, commit, from, why }: Volume): VolumeReport {
+  return { name, path, size, commit, ...defined({ key, from, why }) };
+}
 
 /** Age at which a sliver's usage is read again, milliseconds. */
 const USAGE_AGE = 30_000;
@@ -62,7 +67,7 @@ export class Inspection {
         name: mark?.name ?? "",
         generation: mark?.generation ?? 0,
         phase,
-        ...defined({ devices: mark?.devices }),
+        ...defined({ devices: mark?.devices, volumes: mark?.volumes?.map(volumeReport) }),
         ...(mark?.image?.tried === true ? { triedVersion: mark.image.digest } : {}),
         ...(mark?.applied === undefined || !intact ? {} : { applied: mark.applied }),
         ...(await this.#counted(name, mark, phase, disks.get(name))),

@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { mkdir, readFile, stat } from "node:fs/promises";
 import { connect } from "node:net";
 import { type Clock, sleep } from "@nodeyard/runtime";
 import type { SliverConfig } from "../../../core/plan.ts";
@@ -104,7 +104,7 @@ export async function launch(
   root: Mark["root"],
   signal: AbortSignal,
 ): Promise<void> {
-  const { cgroups, network, folders, subvolumes, options } = machine;
+  const { caches, cgroups, network, folders, subvolumes, options } = machine;
   await machine.noRemoval();
   const runs = (await cgroups.processes(mark, "payload")).length > 0;
   // Started by an earlier call. Its rules may have gone since, with a reload of those of the host.
@@ -119,6 +119,10 @@ export async function launch(
       await keepKills(machine, mark);
       await cgroups.remove(mark, signal);
     }
+    const before = await folders.read(mark);
+    const volumes = before?.volumes ?? [];
+    // What a second start finds was left by processes that were killed.
+    if (volumes.length > 0) await folders.draft(mark, { ...before!, starts: before!.starts + 1 });
     const { writes } = await limitsOf(machine, config);
     await folders.makeSocketFolder(mark);
     const devices = cgroups.layout.controllers.get("devices")?.version === 1 ? "v1" : "v2";
@@ -132,6 +136,12 @@ export async function launch(
         ...(await machine.lxcfs.binds(signal)),
         ...(await cacheBinds(config.caches, options.caches)),
       ],
+      copies: await Promise.all(
+        volumes.map(async (one) => {
+          await mkdir(folders.path(mark, "copies", one.name), { recursive: true });
+          return { name: one.name, from: caches.path(mark, one), to: one.path.slice(1) };
+        }),
+      ),
       seccomp: config.nesting === true ? `${machine.seccomp}.nesting` : machine.seccomp,
       nesting: config.nesting === true,
       nodes: await makeNodes(folders.path(mark, "dev"), config.devices ?? [], names, signal),

@@ -1,5 +1,5 @@
 import { defined } from "@nodeyard/runtime";
-import type { ImageTrial } from "@nodeyard/sliver-protocol";
+import type { CacheReport, ImageTrial } from "@nodeyard/sliver-protocol";
 import type { Observed, SliverConfig } from "../../../core/plan.ts";
 import {
   ImageError,
@@ -8,10 +8,10 @@ import {
   StoppingError,
   WrongIncarnationError,
 } from "../../../errors.ts";
-import type { BackEnd, Configured, SliverRef } from "../../contract.ts";
+import type { BackEnd, CacheChange, Configured, SliverRef } from "../../contract.ts";
 import { together } from "../../edge/files.ts";
 import { exists } from "../../storage/edge/pool.ts";
-import { MACHINE_LOCK, markName, type Names, namesOf, readMarkName } from "../names.ts";
+import { LOGIN_ID, MACHINE_LOCK, markName, type Names, namesOf, readMarkName } from "../names.ts";
 import { prefixOf } from "../options.ts";
 import { Inspection } from "./inspection.ts";
 import { CONFIG_FILE, keepKills, launch, limitsOf } from "./launch.ts";
@@ -76,13 +76,22 @@ export class LxcBackEnd implements BackEnd {
     return this.#machine.images.names.trials?.report() ?? [];
   }
 
+  caches(): readonly CacheReport[] {
+    return this.#machine.caches.list();
+  }
+
+  async changeCache(id: string, change: CacheChange, signal: AbortSignal): Promise<void> {
+    const { caches } = await this.#ready(signal);
+    await caches.change(id, change, signal);
+  }
+
   async inspect(signal: AbortSignal): Promise<readonly Observed[]> {
     await this.#ready(signal);
     return await this.#inspection.all(signal);
   }
 
   async create(config: SliverConfig, signal: AbortSignal): Promise<void> {
-    const { folders, subvolumes, network, lxcfs, pool } = await this.#ready(signal);
+    const { folders, subvolumes, network, lxcfs, pool, caches } = await this.#ready(signal);
     await demandFitMachine();
     if (!(await pool.counts(signal)))
       throw new MachineError(
@@ -98,14 +107,16 @@ export class LxcBackEnd implements BackEnd {
     await this.#machine.noRemoval();
     // Cable, rules and lxcfs take as long as the root, so they are made at the same time; the start finds them.
     let image: Mark["image"];
+    let volumes: Mark["volumes"];
     await together(
+      caches.copy(name, config.volumes ?? [], LOGIN_ID, signal).then((made) => (volumes = made)),
       this.#makeRoot(name, names, config, signal).then((made) => (image = made)),
       makeSecrets(folders.path(name, "etc"), names),
       network.prepare(names, config, signal),
       lxcfs.binds(signal),
     );
     signal.throwIfAborted();
-    const made = { made: true, ...defined({ image }) };
+    const made = { made: true, ...defined({ image }), ...(config.volumes === undefined ? {} : { volumes }) };
     await folders.draft(name, { ...(await this.#mark(config)), ...made });
   }
 
@@ -134,7 +145,9 @@ export class LxcBackEnd implements BackEnd {
     if (runs && (held || wasHeld)) await cgroups.freeze(name, held);
     // A spare has become a sliver of a document.
     const given = { name: config.name, generation, disk: effective.disk, applied: { digest, effective } };
-    await folders.write(name, { ...rest, ...(held ? { held } : {}), ...given });
+    const says = (name: string) => config.volumes?.find((one) => one.name === name)?.commit ?? "never";
+    const volumes = rest.volumes?.map((one) => ({ ...one, commit: says(one.name) }));
+    await folders.write(name, { ...rest, ...(held ? { held } : {}), ...given, ...defined({ volumes }) });
     const cut =
       runs && !wired ? [`network: ${names.user} removed its interface; its next start makes it again`] : [];
     return { unenforced: [...unenforced, ...cut, ...(await network.lacks6())] };
@@ -172,13 +185,15 @@ export class LxcBackEnd implements BackEnd {
 
   async destroy(ref: SliverRef, signal: AbortSignal): Promise<void> {
     const machine = await this.#ready(signal);
-    const { folders, subvolumes, cgroups } = machine;
+    const { folders, subvolumes, cgroups, caches } = machine;
     const name = markName(ref);
     const traces = [await folders.list(), await subvolumes.list(), await cgroups.list()];
     if (traces.some((names) => names.includes(name))) {
       // First processes are ended, whatever a file does, then files removed. The mark is removed last, so that an interrupted removal is
       // found and continued.
       await this.#end(ref, signal);
+      const mark = await folders.read(name);
+      if (mark?.volumes !== undefined) await caches.leave(name, mark.name, mark.volumes, mark, signal);
       await subvolumes.remove(name, signal);
       await folders.remove(name);
     }
@@ -238,7 +253,7 @@ export class LxcBackEnd implements BackEnd {
       throw new WrongIncarnationError(`index ${config.index} still holds ${other}, which must go first`);
     const mark = await folders.read(own);
     if (mark?.made === true) return false;
-    const { name, generation, effective, devices } = config;
+    const { name, generation, effective, devices, volumes } = config;
     await this.#reserve(own, {
       v: 1,
       name,
@@ -246,6 +261,8 @@ export class LxcBackEnd implements BackEnd {
       root: this.name,
       disk: effective.disk,
       ...(devices === undefined ? {} : { devices: [...devices] }),
+      ...(volumes === undefined ? {} : { volumes: [...volumes] }),
+      starts: 0,
       memoryKills: 0,
       made: false,
     });
@@ -295,13 +312,12 @@ export class LxcBackEnd implements BackEnd {
   #reserve(name: string, mark: Mark): Promise<void> {
     const { folders, pool } = this.#machine;
     return this.#machine.exclusive(async () => {
-      let sum = mark.disk;
-      for (const other of await folders.list())
-        if (other !== name) sum += (await folders.read(other))?.disk ?? 0;
+      let sum = roomOf(mark);
+      for (const other of await folders.list()) if (other !== name) sum += roomOf(await folders.read(other));
       const { size } = await pool.space();
       if (sum * 1024 > size)
         throw new PoolFullError(
-          `${mark.name} with ${mark.disk} KiB makes ${sum} KiB of disk for slivers; the pool has ${Math.floor(size / 1024)} KiB`,
+          `${mark.name} with ${roomOf(mark)} KiB makes ${sum} KiB of disk for slivers; the pool has ${Math.floor(size / 1024)} KiB`,
         );
       await (mark.made ? folders.write(name, mark) : folders.draft(name, mark));
     });
@@ -321,4 +337,9 @@ export class LxcBackEnd implements BackEnd {
     await keepKills(this.#machine, name);
     await cgroups.remove(name, signal);
   }
+}
+
+/** KiB of the pool that a sliver may take, with its copies of caches. */
+function roomOf(mark: Mark | undefined): number {
+  return (mark?.volumes ?? []).reduce((sum, { size }) => sum + size, mark?.disk ?? 0);
 }

@@ -8,6 +8,7 @@ import { strayingGroup } from "../../cgroups/limits.ts";
 import { writeAtomic } from "../../edge/files.ts";
 import { packagesOf, run } from "../../edge/run.ts";
 import { Network } from "../../network/edge/network.ts";
+import { CacheStore } from "../../storage/edge/cache-store.ts";
 import { Images } from "../../storage/edge/images.ts";
 import { exists, Pool } from "../../storage/edge/pool.ts";
 import { Subvolumes } from "../../storage/edge/subvolumes.ts";
@@ -108,6 +109,7 @@ export class SliverMachine {
   readonly pool: Pool;
   readonly subvolumes: Subvolumes;
   readonly images: Images;
+  readonly caches: CacheStore;
   readonly folders: SliverFolders;
   readonly network: Network;
   readonly lxcfs: Lxcfs;
@@ -135,6 +137,7 @@ export class SliverMachine {
       clock,
       onProgress,
     });
+    this.caches = new CacheStore(this.pool, options.cacheRoom / 100, { clock, onProgress });
     this.folders = new SliverFolders(folder);
     const { outbound, network, inbound } = options;
     // A prefix of the owner's is routed to this machine. Private addresses are translated.
@@ -195,6 +198,7 @@ export class SliverMachine {
     // An own pool is removed as a whole, because a damaged one may be unable to remove single images.
     if (this.pool.own) await this.pool.leave(signal);
     await this.images.remove(signal);
+    await this.caches.removeAll(signal);
     await this.pool.leave(signal);
     this.#prepared = undefined;
     await restoreSettings(join(this.options.folder, "raised"));
@@ -224,6 +228,7 @@ export class SliverMachine {
     this.tasks = Math.floor((await tasksOfMachine()) * SLIVERS_PART);
     await this.pool.prepare(signal);
     await this.images.tidy(signal);
+    await this.caches.prepare(new Set(await this.folders.list()), signal);
     await writeAtomic(this.seccomp, seccompPolicy(false));
     await writeAtomic(`${this.seccomp}.nesting`, seccompPolicy(true));
     const cgroups = await Cgroups.detect(this.options.clock);

@@ -4,6 +4,7 @@ import { tail } from "@nodeyard/runtime";
 import { RESOURCES, type Rspec } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
 import { syncPath, writeAtomic } from "../../edge/files.ts";
+import type { Volume } from "../../storage/caches.ts";
 
 /** The end of a console that is shown, bytes. */
 const CONSOLE_TAIL = 64 * 1024;
@@ -24,6 +25,10 @@ const schema = z.object({
   devices: z.array(z.string()).optional(),
   /** Its processes are suspended by its document, not by an operator. */
   held: z.boolean().optional(),
+  /** Its copies of caches, and how each began. */
+  volumes: z.array(z.custom<Volume>()).optional(),
+  /** How often it was started; counted only with copies of caches. */
+  starts: whole.default(0),
   /** Processes killed for lack of memory in earlier groups of the sliver; each start makes new groups. */
   memoryKills: whole.default(0),
   /** False until the sliver can be started. After a crash such a sliver is made again. */

@@ -18,10 +18,13 @@ export function readSubvolumes(text: string): ListedSubvolume[] {
   });
 }
 
-/** Parses `btrfs qgroup show --raw`: bytes of own data by the number of the subvolume. */
-export function readOwnData(text: string): Map<number, number> {
+/** Parses `btrfs qgroup show --raw`: bytes of all data that a subvolume refers to, and of its own, by its number. */
+export function readData(text: string): Map<number, { readonly all: number; readonly own: number }> {
   return new Map(
-    [...text.matchAll(/^ *0\/(\d+)\s+\d+\s+(\d+)/gm)].map(([, id, own]) => [Number(id), Number(own)]),
+    [...text.matchAll(/^ *0\/(\d+)\s+(\d+)\s+(\d+)/gm)].map(([, id, all, own]) => [
+      Number(id),
+      { all: Number(all), own: Number(own) },
+    ]),
   );
 }
 

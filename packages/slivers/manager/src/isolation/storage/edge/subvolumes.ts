@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { run } from "../../edge/run.ts";
 import type { QuotaGroups } from "../quota-groups.ts";
 import type { Pool } from "./pool.ts";
-import { readOwnData } from "./subvolume-list.ts";
+import { readData } from "./subvolume-list.ts";
 
 /** Inode number of every subvolume's root. A folder with another number is the rest of a creation that a crash interrupted. */
 const ROOT = 256;
@@ -42,24 +42,31 @@ export async function freeSubvolume(path: string, groups: QuotaGroups, signal: A
   await run(["btrfs", "subvolume", "sync", dirname(path), String(id)], { signal });
 }
 
-/** The roots of slivers: one subvolume each, with a limit on the data that only this subvolume refers to. */
+/**
+ * Subvolumes that slivers write to, each with a limit: their roots, of which what an image shares does not count ("own"), and their copies of
+ * caches ("all").
+ */
 export class Subvolumes {
   readonly #pool: Pool;
+  readonly #folder: string;
+  readonly #counted: "own" | "all";
   /** KiB, by the sliver's mark. */
   readonly #limits = new Map<string, number>();
   /** Numbers of subvolumes by mark, which never change. */
   readonly #ids = new Map<string, number>();
 
-  constructor(pool: Pool) {
+  constructor(pool: Pool, folder = "slivers", counted: "own" | "all" = "own") {
     this.#pool = pool;
+    this.#folder = join(pool.folder, folder);
+    this.#counted = counted;
   }
 
   path(mark: string): string {
-    return join(this.#pool.folder, "slivers", mark);
+    return join(this.#folder, mark);
   }
 
   async list(): Promise<string[]> {
-    return readdir(join(this.#pool.folder, "slivers")).catch(() => []);
+    return readdir(this.#folder).catch(() => []);
   }
 
   /** Makes a copy of an image, or an empty subvolume, and limits it to `kib` before anything is written to it. */
@@ -75,12 +82,13 @@ export class Subvolumes {
     await this.limit(mark, kib, signal);
   }
 
-  /** Limits own data to `kib`. Data shared with the image does not count. A limit that this process has already set is not set again. */
+  /** Limits its data to `kib`; 0: no limit. A limit that this process has already set is not set again. */
   async limit(mark: string, kib: number, signal: AbortSignal): Promise<void> {
     if (this.#limits.get(mark) === kib) return;
     this.#limits.delete(mark);
     const size = kib === 0 ? "none" : String(kib * 1024);
-    await run(["btrfs", "qgroup", "limit", "-e", size, this.path(mark)], { signal });
+    const own = this.#counted === "own" ? ["-e"] : [];
+    await run(["btrfs", "qgroup", "limit", ...own, size, this.path(mark)], { signal });
     this.#limits.set(mark, kib);
   }
 
@@ -96,14 +104,14 @@ export class Subvolumes {
     const folder = await this.#pool.quotaFolder();
     const own =
       folder === undefined
-        ? readOwnData(await run(["btrfs", "qgroup", "show", "--raw", this.#pool.folder], { signal }))
+        ? readData(await run(["btrfs", "qgroup", "show", "--raw", this.#pool.folder], { signal }))
         : undefined;
     const all = marks.map(async (mark) => {
       const id = this.#ids.get(mark);
       if (id === undefined) return [];
       const file = `${folder}/0_${id}/exclusive`;
       const bytes =
-        own === undefined ? Number(await readFile(file, "utf8").catch(() => Number.NaN)) : own.get(id);
+        own === undefined ? Number(await readFile(file, "utf8").catch(() => Number.NaN)) : own.get(id)?.own;
       return bytes === undefined || Number.isNaN(bytes) ? [] : [[mark, bytes] as const];
     });
     return new Map((await Promise.all(all)).flat());
