@@ -26,6 +26,7 @@ export * from "./price.ts";
 export * from "./remark.ts";
 export * from "./request.ts";
 export * from "./request-id.ts";
+export * from "./returned.ts";
 export * from "./slots.ts";
 export {
   decodeStandings,

@@ -1,4 +1,5 @@
 import {
+  bool,
   type Field,
   isObject,
   number,
@@ -76,6 +77,8 @@ const fields = {
   until: optional("until", null, numberOrNull),
   /** Null when the client returned the lease without a verdict. */
   verdict: optional<LeaseVerdict | null>("verdict", null, oneOf(...leaseVerdicts)),
+  /** Its client said when it returned the lease that its job ended well: what the nodes leave may serve later jobs. */
+  commit: optional("commit", false, bool),
   /** Null: its client did not say. */
   job: optional("job", null, job),
   /** The memory of its client, for the client's successor; nothing here reads it. Null: none. */

@@ -20,6 +20,10 @@ export interface StepContext {
   readonly signal: AbortSignal;
   /** The id that was saved last for this node, by this process or an earlier one. */
   readonly externalId: ExternalId | null;
+  /** For `remove`: its user gave the node back, and said that the job ended well. Absent: nobody gave it back. */
+  readonly returned?: "well" | "back";
+  /** For a handover: the request that gets the node. */
+  readonly request?: string;
 }
 
 /** Options of a run. */

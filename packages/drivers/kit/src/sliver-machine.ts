@@ -28,6 +28,20 @@ const sliver = z.object({
   loans: z.array(loan),
 });
 
+const cache = z.object({
+  id: z.string(),
+  name: z.string(),
+  key: z.array(z.string()).describe("installation, tenant, and what its label says"),
+  bytes: z.number(),
+  began: z.number().describe("seconds since the Unix epoch, as all times below"),
+  committed: z.number(),
+  by: z.string().describe("the sliver that left its present version"),
+  used: z.number(),
+  hits: z.number().describe("slivers that began with a copy of it"),
+  lost: z.number().describe("versions that another one replaced which did not come of them"),
+  pinned: z.boolean(),
+});
+
 /** What a launcher reports of a machine, and REST describes. */
 export const sliverMachine = z.object({
   name: z.string(),
@@ -44,6 +58,7 @@ export const sliverMachine = z.object({
     })
     .exactOptional()
     .describe("absent: it does not answer"),
+  caches: z.array(cache).describe("what its slivers left to later ones"),
   slivers: z.array(sliver),
 });
 

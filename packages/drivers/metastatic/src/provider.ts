@@ -17,7 +17,7 @@ import {
   type StepContext,
   type Tag,
 } from "@nodeyard/driver";
-import { MIN_READY, type SliverSettings } from "@nodeyard/driver-sliver/parts";
+import { MIN_READY, type SliverSettings, volumesOf } from "@nodeyard/driver-sliver/parts";
 import type { BackingHost } from "./backing-host.ts";
 import type { MetastaticLabel, MetastaticLabelOwn, MetastaticProvider } from "./config.ts";
 import type { SlotSlivers } from "./slot-slivers.ts";
@@ -53,7 +53,7 @@ export class SlotProvider implements ProviderMethods {
     this.offers = {
       slots: { compare: (signal) => this.#compare(signal) },
       console: { read: ({ nodeId }, { signal }) => this.#console(nodeId, signal) },
-      handover: { ready: (tag, { signal }) => this.#recall(tag.nodeId, signal) },
+      handover: { ready: (tag, context) => this.#recall(tag.nodeId, context) },
     };
   }
 
@@ -69,14 +69,15 @@ export class SlotProvider implements ProviderMethods {
   }
 
   /** Resolves when the sliver is gone; the caller frees the slot after that. A node without a sliver has nothing to remove. */
-  async *remove({ nodeId }: Tag, { signal }: StepContext): AsyncGenerator<Step, void, void> {
+  async *remove({ nodeId }: Tag, context: StepContext): AsyncGenerator<Step, void, void> {
+    const { signal } = context;
     const owner = this.#backings.of(nodeId);
     // The node's record decides, because the label may have changed since.
     if (owner?.notes.isolation !== "sliver") return;
     for (const backing of owner.on) {
       yield { step: "sliver", deadlineMs: END_MS };
       try {
-        await this.#slivers.remove(this.#hostOf(backing), nodeId, signal);
+        await this.#slivers.remove(this.#hostOf(backing), nodeId, context);
       } catch (error) {
         if (signal.aborted || !(error instanceof DriverError) || error.kind !== "transient") throw error;
         const facts = {
@@ -122,7 +123,7 @@ export class SlotProvider implements ProviderMethods {
 
   /** Makes the sliver of a claimed slot: adds it to the machine's document, waits until it runs, and reads its host keys. */
   async *#createSliver(
-    { tag: { nodeId }, label, request, traceparent }: CreateOrder,
+    { tag: { nodeId, installation }, label, request, traceparent }: CreateOrder,
     { machine, backing }: GivenSlot,
     want: SliverSettings,
     signal: AbortSignal,
@@ -131,7 +132,12 @@ export class SlotProvider implements ProviderMethods {
     // Machines that are no longer backing nodes are forgotten.
     this.#slivers.keep(new Set(this.#backings.all().map(({ id }) => id)));
     yield { step: "document", deadlineMs: DOCUMENT_MS };
-    await this.#slivers.add(at, nodeId, { ...want, traceparent }, signal);
+    await this.#slivers.add(
+      at,
+      nodeId,
+      { ...want, traceparent, user: { installation, label: label.name, request } },
+      signal,
+    );
     yield { step: "sliver", deadlineMs: START_MS };
     const { user: username, address: host, port } = await this.#slivers.started(at, nodeId, signal);
     yield { step: "scan", deadlineMs: this.#config.bootTimeoutMs + DOCUMENT_MS };
@@ -199,15 +205,18 @@ export class SlotProvider implements ProviderMethods {
   }
 
   /** Resolves when the slot of a ready node has got back what it lent. */
-  async #recall(node: string, signal: AbortSignal): Promise<void> {
+  async #recall(node: string, context: StepContext): Promise<void> {
     const owner = this.#backings.of(node);
     // The label may have stopped lending while the slot still lends.
     const lends =
-      owner?.notes.lend === "idle" || this.#labels(owner?.label).some(({ sliver }) => sliver?.lends);
+      owner?.notes.lend === "idle" ||
+      this.#labels(owner?.label).some(
+        ({ sliver }) => sliver?.lends || (sliver?.caches.rules.length ?? 0) > 0,
+      );
     if (!lends) return;
     const [backing] = owner?.on ?? [];
     if (backing === undefined) throw new DriverError("transient", `the backing node of node ${node} is gone`);
-    await this.#slivers.recall(this.#hostOf(backing), node, signal);
+    await this.#slivers.recall(this.#hostOf(backing), node, context);
   }
 
   /** Ends slivers that a crash left without a slot, and sets which of the others lend. */
@@ -267,11 +276,12 @@ export const slotRules: SlotRules = {
 function slotResources(isolation: SliverSettings | undefined): Resources {
   if (isolation === undefined) return { instances: 1, cores: 0, ram: 0 };
   const { cpuGuarantee = 0, memoryGuarantee = 0, disk = 0 } = isolation.rspec;
+  const volumes = volumesOf(isolation.caches, undefined);
   return {
     instances: 1,
     millicores: cpuGuarantee,
     cores: Math.floor(cpuGuarantee / 1000),
     ram: Math.ceil(memoryGuarantee / 1024),
-    "disk-mib": Math.ceil(disk / 1024),
+    "disk-mib": Math.ceil(volumes.reduce((sum, { size }) => sum + size, disk) / 1024),
   };
 }

@@ -1,9 +1,20 @@
-import { abortable, type Clock, DriverError, deadline, type NodeUse, type Random } from "@nodeyard/driver";
 import {
+  abortable,
+  type Clock,
+  DriverError,
+  deadline,
+  type NodeUse,
+  type Random,
+  type StepContext,
+} from "@nodeyard/driver";
+import {
+  type CacheUser,
   type Door,
+  demandOwnCaches,
   FREE,
   gone,
   granted,
+  leaveCaches,
   markUse,
   POLICY,
   rest,
@@ -67,7 +78,14 @@ export class SlotSlivers {
   add(
     at: BackingHost,
     node: string,
-    { traceparent, ...want }: SliverSettings & { readonly traceparent?: string | undefined },
+    {
+      traceparent,
+      user,
+      ...want
+    }: SliverSettings & {
+      readonly traceparent?: string | undefined;
+      readonly user?: CacheUser;
+    },
     signal: AbortSignal,
   ): Promise<void> {
     return this.#with(at, signal, async (host) => {
@@ -78,6 +96,7 @@ export class SlotSlivers {
         { name, generation: Number(node) },
         { ...this.#tagsAt(at), node },
         traceparent,
+        user,
       );
       const add: Edit = (slivers) => {
         // Slivers of an earlier use of the machine are ended before a new sliver is added.
@@ -107,9 +126,17 @@ export class SlotSlivers {
   }
 
   /** Resolves when the machine has removed all resources of the sliver. Rejects with DriverError. */
-  remove(at: BackingHost, node: string, signal: AbortSignal): Promise<void> {
+  remove(at: BackingHost, node: string, context: StepContext): Promise<void> {
+    const { signal } = context;
     return this.#with(at, signal, async (host) => {
       const name = sliverName(node);
+      const edits = { changeOfPool: (edit: Edit) => this.#change(host, at, edit, signal) };
+      if (context.returned !== undefined)
+        await leaveCaches(
+          { ...edits, status: (ends) => host.status(ends), until: (holds, ends) => host.until(holds, ends) },
+          name,
+          context,
+        );
       const { slivers } = await host.status(signal);
       const leave: Edit = (all) => {
         if (all.get(name)?.tags?.node === node) all.delete(name);
@@ -133,9 +160,12 @@ export class SlotSlivers {
    * To be called before the node is assigned. Resolves when the slot lends nothing and the kernel has applied that. Rejects with
    * DriverError.
    */
-  recall(at: BackingHost, node: string, signal: AbortSignal): Promise<void> {
+  recall(at: BackingHost, node: string, context: StepContext): Promise<void> {
+    const { signal } = context;
     return this.#with(at, signal, async (host) => {
       const name = sliverName(node);
+      const there = (await host.status(signal)).slivers.find((one) => one.name === name);
+      if (there !== undefined) demandOwnCaches(there, context);
       await this.#change(host, at, wake(name), signal);
       await host.until((report) => settled(report, name), signal);
     });

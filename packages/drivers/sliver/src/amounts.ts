@@ -1,5 +1,6 @@
 import { exceeded, type LabelConfig, type Resources } from "@nodeyard/driver";
 import type { NodeReport, Resource } from "@nodeyard/sliver-protocol";
+import { volumesOf } from "./caches.ts";
 import type { SliverSettings } from "./rspec.ts";
 
 type Amounts = Readonly<Partial<Record<Resource, number>>>;
@@ -12,13 +13,15 @@ interface Guaranteed {
   readonly rspec: Amounts;
   readonly devices?: readonly string[];
   readonly caches?: readonly string[];
+  readonly volumes?: readonly { readonly size: number }[];
 }
 
 /**
  * The amounts that a sliver is guaranteed, which reduce what its machine can still guarantee (rule 9). Whole numbers, because sums of
  * fractions of cores are not exact. Caps and shares guarantee nothing.
  */
-export function guaranteesOf({ rspec, devices = [], caches = [] }: Guaranteed): Resources {
+export function guaranteesOf({ rspec, devices = [], caches = [], volumes = [] }: Guaranteed): Resources {
+  const disk = volumes.reduce((sum, { size }) => sum + size, rspec.disk ?? 0);
   const counts: Record<string, number> = {};
   for (const name of devices) counts[`device.${name}`] = (counts[`device.${name}`] ?? 0) + 1;
   for (const name of caches) counts[`cache.${name}`] = 1;
@@ -28,14 +31,15 @@ export function guaranteesOf({ rspec, devices = [], caches = [] }: Guaranteed): 
     millicores: rspec.cpuGuarantee ?? 0,
     cores: rspec.cpuCores ?? 0,
     ram: Math.ceil((rspec.memoryGuarantee ?? 0) / 1024),
-    "disk-mib": Math.ceil((rspec.disk ?? 0) / 1024),
+    "disk-mib": Math.ceil(disk / 1024),
     "net-kbit": Math.ceil(((rspec.netGuarantee ?? 0) + (rspec.net2Guarantee ?? 0)) / 1000),
   };
 }
 
 /** What a sliver of this label is guaranteed. */
 export function needOf(label: LabelConfig): Resources {
-  return guaranteesOf(label.own as SliverSettings);
+  const { caches, ...own } = label.own as SliverSettings;
+  return guaranteesOf({ ...own, caches: caches.folders, volumes: volumesOf(caches, undefined) });
 }
 
 /** Names of the machine's capacities, and how many of the machine's units one unit of the driver is. */

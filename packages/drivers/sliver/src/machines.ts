@@ -37,7 +37,7 @@ export async function machineOf(
     return shown(report, installation, host.taken(report)?.message);
   } catch (error) {
     signal.throwIfAborted();
-    const unknown = { capacity: {}, guaranteed: {}, remarks: [], slivers: [] };
+    const unknown = { capacity: {}, guaranteed: {}, remarks: [], caches: [], slivers: [] };
     return { name: host.name, error: messageOf(error), ...unknown };
   }
 }
@@ -52,6 +52,7 @@ function shown(report: NodeReport, installation: string, leftAlone: string | und
     guaranteed: made.reduce<SliverMachine["guaranteed"]>((sum, one) => add(sum, guaranteesOf(one)), {}),
     remarks: [...faultsOf(report), ...updatesOf(report)],
     faults: { counting: report.counting === true, waitingThreads: report.waitingThreads ?? 0 },
+    caches: report.caches ?? [],
     slivers: report.slivers.map((sliver) => sliverOf(sliver, installation)),
   };
 }
@@ -93,9 +94,10 @@ export function remarksOf({
   throttled,
   triedVersion,
   usage,
+  volumes = [],
 }: Pick<
   SliverReport,
-  "held" | "memoryKills" | "effective" | "throttled" | "triedVersion" | "usage"
+  "held" | "memoryKills" | "effective" | "throttled" | "triedVersion" | "usage" | "volumes"
 >): readonly string[] {
   const disk = (usage?.disk ?? 0) / MIB;
   const limit = effective.disk / 1024;
@@ -106,6 +108,15 @@ export function remarksOf({
     ...(triedVersion === undefined
       ? []
       : [`it was made of a version of its image that was on trial (${versionText(triedVersion)})`]),
+    ...volumes.flatMap(({ name, from, why }) =>
+      from === undefined && why === undefined
+        ? []
+        : [
+            from === undefined
+              ? `its cache ${name} began empty: ${why}`
+              : `its cache ${name} began with ${Math.ceil(from / MIB)} MiB`,
+          ],
+    ),
     ...(limit > 0 && disk > NEARLY_FULL * limit
       ? [`its disk (${Math.floor(limit)} MiB) is nearly full: it uses ${Math.floor(disk)} MiB`]
       : []),

@@ -15,6 +15,9 @@ export function sliverName({ installation, provider, nodeId }: Tag): string {
   return `n${nodeId}_${owner.slice(0, 16)}`;
 }
 
+/** Requestor of min-ready nodes, which no client asked for (docs/contract/launcher.md, "min-ready"). */
+export const MIN_READY = "NodePool:min-ready";
+
 /** The machine and name of a sliver. `generation` distinguishes slivers that had the same name. */
 export interface Place {
   readonly machine: string;

@@ -20,6 +20,9 @@ export function sliverProvider(
   { clock, installation }: Pick<DriverContext, "clock" | "installation">,
   lends: boolean,
 ): ProviderMethods {
+  const hasCaches = config.pools.some(({ labels }) =>
+    [...labels.values()].some(({ own }) => own.caches.rules.length > 0),
+  );
   return {
     offers: {
       types: { of: typeOf },
@@ -33,7 +36,7 @@ export function sliverProvider(
         machines: (signal) =>
           Promise.all(hosts.all.map((host) => machineOf(host, installation, clock, signal))),
       },
-      ...(lends && {
+      ...((lends || hasCaches) && {
         handover: {
           ready: (tag, context) => handOver(hosts, tag, context),
           reconcile: (uses, signal) => reconcileUses(hosts, uses, signal),
@@ -86,6 +89,7 @@ function typeOf({ own }: LabelConfig): string {
     image ?? "default",
     ...amounts.map(([name, amount]) => `${name}=${amount}`),
     ...devices,
-    ...caches,
+    ...caches.folders,
+    ...caches.rules.map(({ name, path, size }) => `${name}=${size} ${path ?? ""}`),
   ].join(" ");
 }

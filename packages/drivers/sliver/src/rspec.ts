@@ -8,6 +8,7 @@ import {
   sshKey,
   TRACE_TAG,
 } from "@nodeyard/sliver-protocol";
+import { type CacheUser, cachesKey, cacheTags, volumesOf } from "./caches.ts";
 import { LENT } from "./lending/index.ts";
 
 /** How a key of an amount is read and shown. */
@@ -121,9 +122,7 @@ export const sliverKeys = {
   devices: names(
     "Classes of devices (`machine.devices` in the machine's `sliverd.json`), of each of which it has one for itself; one that is named twice, two.",
   ),
-  caches: names(
-    "Folders of the machine (`isolation.caches` in its `sliverd.json`) that it may read, each at `/cache/NAME`.",
-  ),
+  caches: cachesKey,
   initscript: Key.text("Shell script that runs in each sliver when it starts, as its user.", { default: "" }),
 };
 
@@ -135,13 +134,15 @@ export interface SliverSettings extends Values<typeof sliverKeys> {
   readonly lends: boolean;
 }
 
-/** The entry of a document. `traceparent`: of the launch, if it is traced. */
+/** The entry of a document. `traceparent`: of the launch, if it is traced. `user`: absent for one that nobody asked for. */
 export function specOf(
   { rspec, image, initscript, nesting, devices, caches, authorizedKeys }: SliverSettings,
   { name, generation }: Pick<SliverSpecInput, "name" | "generation">,
   tags: SliverSpecInput["tags"],
   traceparent: string | undefined,
+  user: CacheUser | undefined,
 ): SliverSpecInput {
+  const volumes = volumesOf(caches, user);
   return {
     name,
     generation,
@@ -152,9 +153,14 @@ export function specOf(
     // Managers that are older than these fields refuse them, so they are sent only when needed.
     ...(nesting ? { nesting } : {}),
     ...(devices.length > 0 ? { devices: [...devices] } : {}),
-    ...(caches.length > 0 ? { caches: [...caches] } : {}),
+    ...(caches.folders.length > 0 ? { caches: [...caches.folders] } : {}),
+    ...(volumes.length > 0 ? { volumes } : {}),
     rspec: { ...rspec },
-    tags: { ...tags, ...(traceparent === undefined ? {} : { [TRACE_TAG]: traceparent }) },
+    tags: {
+      ...tags,
+      ...cacheTags(caches, user),
+      ...(traceparent === undefined ? {} : { [TRACE_TAG]: traceparent }),
+    },
   };
 }
 

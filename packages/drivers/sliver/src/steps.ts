@@ -12,10 +12,11 @@ import {
 } from "@nodeyard/driver";
 import type { Edit, NodeReport, SliverReport, SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { needOf } from "./amounts.ts";
+import { demandOwnCaches, leaves, leaving } from "./caches.ts";
 import type { SliverProviderConfig } from "./config.ts";
 import { lends, lendTags, rest, wake } from "./lending/index.ts";
 import { killsText } from "./machines.ts";
-import { externalId, type Place, placeOf, sliverName } from "./names.ts";
+import { externalId, MIN_READY, type Place, placeOf, sliverName } from "./names.ts";
 import { type SliverSettings, specOf } from "./rspec.ts";
 import type { Door, SliverHost } from "./sliver-host.ts";
 import type { Placed, SliverHosts } from "./sliver-hosts.ts";
@@ -24,8 +25,6 @@ import type { Placed, SliverHosts } from "./sliver-hosts.ts";
 const STEP_MS = 60_000;
 /** Time limit until a sliver and everything of it is gone, milliseconds. */
 const END_MS = 300_000;
-/** Requestor of min-ready nodes, which no client asked for (docs/contract/launcher.md, "min-ready"). */
-export const MIN_READY = "NodePool:min-ready";
 /** The manager retries by itself. After this many failures the launch is given up. */
 const TRIES = 3;
 
@@ -58,7 +57,8 @@ export async function* createSteps(
       ...(id === context.externalId ? {} : { save: { externalId: id } }),
     };
     const tags = { ...machineMetadata(order.tag), ...(own.lends ? lendTags(own.rspec) : {}) };
-    const spec = specOf(own, place, tags, order.traceparent);
+    const user = { installation: order.tag.installation, label: order.label.name, request: order.request };
+    const spec = specOf(own, place, tags, order.traceparent, user);
     const add: Edit = (slivers) => {
       if (!slivers.has(name)) slivers.set(name, spec);
     };
@@ -86,12 +86,17 @@ export async function* createSteps(
 export async function* removeSteps(
   hosts: SliverHosts,
   tag: Tag,
-  { signal, externalId: stored }: StepContext,
+  context: StepContext,
 ): AsyncGenerator<Step, void, void> {
+  const { signal, externalId: stored } = context;
   const name = sliverName(tag);
   const known = placeOf(stored);
-  yield { step: "document", deadlineMs: STEP_MS };
   const where = known?.name === name ? [hosts.get(known.machine)] : hosts.all;
+  if (context.returned !== undefined) {
+    yield { step: "caches", deadlineMs: STEP_MS };
+    await Promise.all(where.map((host) => leaveCaches(host, name, context)));
+  }
+  yield { step: "document", deadlineMs: STEP_MS };
   await Promise.all(where.map((host) => unlist(host, tag, signal)));
 
   yield { step: "end", deadlineMs: END_MS };
@@ -107,6 +112,26 @@ export async function* removeSteps(
   }
   // Lends what is free now, where slivers lend. The next change repeats it if it fails.
   for (const [at, host] of where.entries()) if (reports[at]?.slivers.some(lends)) host.relend();
+}
+
+/** Has a sliver's machine note which caches the sliver leaves. A sliver that does not run any more leaves none, and ends all the same. */
+export async function leaveCaches(
+  host: Pick<SliverHost, "status" | "changeOfPool" | "until">,
+  name: string,
+  context: StepContext,
+): Promise<void> {
+  const { signal } = context;
+  try {
+    const there = (await host.status(signal)).slivers.find((one) => one.name === name);
+    if (there === undefined || !leaves(there, context)) return;
+    await host.changeOfPool((slivers) => {
+      const spec = slivers.get(name);
+      if (spec !== undefined) slivers.set(name, leaving(spec, context));
+    }, signal);
+    await host.until((report) => settled(report, name), signal);
+  } catch {
+    signal.throwIfAborted();
+  }
 }
 
 /** Where the tag's sliver is, by its stored id, else by the machines' documents; undefined: in none of these. */
@@ -134,6 +159,7 @@ export async function handOver(hosts: SliverHosts, tag: Tag, context: StepContex
   const there = (await host.status(signal)).slivers.find((one) => one.name === name);
   if (there === undefined)
     throw new DriverError("not-found", `sliver ${name} is in no document of machine ${host.name}`);
+  demandOwnCaches(there, context);
   if (!lends(there)) return;
   await host.changeOfPool(wake(name), signal);
   await host.until((report) => settled(report, name), signal);

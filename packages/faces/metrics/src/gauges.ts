@@ -104,6 +104,18 @@ export const gaugeNames = {
     "provider",
     "machine",
   ),
+  sliver_machine_caches: gauge("Caches that slivers of a machine left to later ones", "provider", "machine"),
+  sliver_machine_cache_bytes: gauge("Bytes in them", "provider", "machine"),
+  sliver_machine_cache_hits: gauge(
+    "Slivers that began with a copy of one that is there now",
+    "provider",
+    "machine",
+  ),
+  sliver_machine_cache_lost: gauge(
+    "Versions of them that another one replaced which did not come of them",
+    "provider",
+    "machine",
+  ),
   sliver_memory_bytes: sliver("Memory that a sliver has now"),
   sliver_memory_peak_bytes: sliver("The most that it had since its start"),
   sliver_memory_kills: sliver("Processes that the kernel killed because its memory was full"),

@@ -9,6 +9,8 @@ export interface SliverUses {
     readonly error: string | null;
     /** What is wrong with it; absent when it does not answer. */
     readonly faults?: { readonly counting: boolean; readonly waitingThreads: number };
+    /** What slivers left to later ones. */
+    readonly caches?: readonly { readonly bytes: number; readonly hits: number; readonly lost: number }[];
     readonly slivers: readonly {
       readonly name: string;
       /** Id of the node that the sliver is; null: of none of this installation. */
@@ -51,6 +53,19 @@ export function sliverGauges(providers: readonly SliverUses[]): readonly Gauge[]
         : [
             gaugeOf("sliver_machine_counting", machine.faults.counting ? 1 : 0, provider, machine.name),
             gaugeOf("sliver_machine_waiting_threads", machine.faults.waitingThreads, provider, machine.name),
+          ]),
+      ...(machine.caches === undefined || machine.caches.length === 0
+        ? []
+        : [
+            gaugeOf("sliver_machine_caches", machine.caches.length, provider, machine.name),
+            ...(["bytes", "hits", "lost"] as const).map((key) =>
+              gaugeOf(
+                `sliver_machine_cache_${key}`,
+                machine.caches!.reduce((sum, cache) => sum + cache[key], 0),
+                provider,
+                machine.name,
+              ),
+            ),
           ]),
       ...machine.slivers.flatMap(({ name, node, usage }) =>
         Object.entries(FIGURES).flatMap(([key, [figure, divisor, ...last]]) => {

@@ -250,4 +250,9 @@ export const COMMANDS: readonly CommandEntry[] = [
       "run a sliver manager, turn machines into sliver hosts, manage the signing keys that hosts trust",
     load: async () => (await import("./commands/sliverd.ts")).defineSliverd,
   },
+  {
+    name: "caches",
+    summary: "list, show, delete and pin what slivers of a machine leave to later ones",
+    load: async () => (await import("./commands/caches.ts")).defineCaches,
+  },
 ];

@@ -1,5 +1,5 @@
 import { labelsText, msOf, plain } from "@nodeyard/operations/listing";
-import { abortable, choices, deadline, messageOf } from "@nodeyard/runtime";
+import { abortable, choices, deadline, defined, messageOf } from "@nodeyard/runtime";
 import type { Machine } from "@nodeyard/telemetry/machine";
 import type { Backend, LeaseRow } from "./backend/backend.ts";
 import { CommandError, Interrupted, TimedOut } from "./errors.ts";
@@ -14,6 +14,9 @@ export interface LeaseOptions {
   readonly for: number;
   /** Three digits; lower is served first. */
   readonly priority: string;
+  /** What the job is about. */
+  readonly project?: string;
+  readonly branch?: string;
   /** For the nodes to be ready, milliseconds. */
   readonly timeout?: number;
 }
@@ -51,9 +54,9 @@ export async function askAndUse(
   try {
     // Nodes that exist before the request are no progress of it: only younger ones are shown while it waits.
     const youngest = await backend.youngestNode();
-    const { for: forMs, priority } = options;
+    const { for: forMs, priority, project, branch } = options;
     const lease = await backend.call("create_lease", {
-      body: { labels, for_seconds: Math.ceil(forMs / 1_000), priority },
+      body: { labels, for_seconds: Math.ceil(forMs / 1_000), priority, ...defined({ project, branch }) },
     });
     const granted: Asked["granted"] = (timeout, onChange = () => {}) =>
       arrival(session, backend, lease, { interrupted, youngest, onChange }, timeout);

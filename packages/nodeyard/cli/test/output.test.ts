@@ -31,7 +31,15 @@ function node(fields: object) {
   );
 }
 
-const PLAIN = { tenant: null, heartbeat: null, until: null, verdict: null, job: null, data: null };
+const PLAIN = {
+  tenant: null,
+  heartbeat: null,
+  until: null,
+  verdict: null,
+  commit: false,
+  job: null,
+  data: null,
+};
 
 describe("tables", () => {
   test("four lines without rows", () => {

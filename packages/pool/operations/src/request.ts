@@ -11,7 +11,7 @@ import {
   newRequest,
   paths,
 } from "@nodeyard/model";
-import { hexId, NodeyardError } from "@nodeyard/runtime";
+import { defined, hexId, NodeyardError } from "@nodeyard/runtime";
 import { CommitFailed, ensurePath, ignoreExisting, orUndefined, TreeError, treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "./handles.ts";
 
@@ -36,6 +36,9 @@ export interface AskOptions {
   readonly job?: LeaseJob;
   /** The memory of the client. */
   readonly data?: string;
+  /** What the job is about, for caches of its own. */
+  readonly project?: string;
+  readonly branch?: string;
 }
 
 /**
@@ -49,7 +52,7 @@ export async function askForNodes(handles: OperationHandles, options: AskOptions
   await ensureRoots(handles);
   await tree.create(leasePath(lease.id), encodeLease(lease));
   try {
-    const { path } = await tree.create(requestPath(options), newRequestOf(handles, lease), {
+    const { path } = await tree.create(requestPath(options), newRequestOf(handles, lease, options), {
       sequential: true,
     });
     return await noteRequest(handles, lease, path, 0);
@@ -86,7 +89,12 @@ export async function askForNodesOnce(
     // Only who changes the first version of the lease writes a request, in the same commit.
     const [{ stat }, { path }] = await tree.commit([
       { op: "set", path: leasePath(id), data: found.data, version: 0 },
-      { op: "create", path: requestPath(options), data: newRequestOf(handles, stands), sequential: true },
+      {
+        op: "create",
+        path: requestPath(options),
+        data: newRequestOf(handles, stands, options),
+        sequential: true,
+      },
     ] as const);
     return { lease: await noteRequest(handles, stands, path, stat.version), made: true };
   } catch (error) {
@@ -118,6 +126,7 @@ function newLease(handles: OperationHandles, id: string, options: AskOptions): L
     heartbeat: heartbeatMs,
     until: heartbeatMs === null ? null : until,
     verdict: null,
+    commit: false,
     job,
     data,
   };
@@ -135,14 +144,18 @@ function requestPath({ priority = "100" }: AskOptions): string {
 }
 
 /** The request of a lease, as launchers know it again: by its requestor, also when the lease does not have its id yet. */
-function newRequestOf(handles: OperationHandles, { id, labels, tenant, owner }: Lease): Uint8Array {
+function newRequestOf(
+  handles: OperationHandles,
+  { id, labels, tenant, owner }: Lease,
+  { project, branch }: AskOptions,
+): Uint8Array {
   const now = treeNow(handles) / 1000;
   const record = newRequest(
     {
       state: "requested",
       nodeTypes: [...labels],
       requestor: leaseRequestor(id),
-      requestorData: { lease: id, client: owner },
+      requestorData: { lease: id, client: owner, ...defined({ project, branch }) },
       eventId: hexId(handles.random),
       createdTime: now,
       ...(tenant === null ? {} : { tenantName: tenant }),
@@ -217,14 +230,20 @@ function endedLease(id: string): LeaseError {
   );
 }
 
-/** Gives a lease back. Any launcher then returns its nodes. Twice, or already gone: nothing. `verdict`: what its user says of the nodes. */
+/**
+ * Gives a lease back. Any launcher then returns its nodes. Twice, or already gone: nothing. `verdict`: what its user says of the nodes;
+ * `commit`: that its job ended well, so that what it leaves in caches may serve later jobs.
+ */
 export async function releaseLease(
   handles: OperationHandles,
   id: string,
-  verdict: LeaseVerdict | null = null,
+  {
+    verdict = null,
+    commit = false,
+  }: { readonly verdict?: LeaseVerdict | null; readonly commit?: boolean } = {},
 ): Promise<"released" | "unknown"> {
   const released = await changeLease(handles, id, (lease) =>
-    lease.state === "released" ? lease : { ...lease, state: "released", verdict },
+    lease.state === "released" ? lease : { ...lease, state: "released", verdict, commit },
   );
   return released === undefined ? "unknown" : "released";
 }

@@ -157,7 +157,7 @@ test("the verdict at the return of nodes is in the journal", async () => {
   const world = await running();
   await world.settle(askForNodesOnce(client(world), ID, wanted));
   await granted(world);
-  await world.settle(releaseLease(client(world), ID, "infra-failure"));
+  await world.settle(releaseLease(client(world), ID, { verdict: "infra-failure" }));
   const ended = () => world.members[0]!.journal.events.filter(({ event }) => event === "lease.ended");
   await world.until("it ended", () => ended().length > 0);
   expect(ended()).toMatchObject([{ facts: { lease: ID, why: "released", verdict: "infra-failure" } }]);

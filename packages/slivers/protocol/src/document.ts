@@ -163,7 +163,7 @@ const head = z.strictObject({
 export const TRACE_TAG = "traceparent";
 
 /** A folder in one of another would be made in a cache, by a name that a sliver left there. */
-function areApart(all: readonly { readonly name: string; readonly path: string }[]): boolean {
+export function areApart(all: readonly { readonly name: string; readonly path: string }[]): boolean {
   const clash = all.some(({ path }, at) =>
     all.some((other, place) => place !== at && `${path}/`.startsWith(`${other.path}/`)),
   );

@@ -1,5 +1,6 @@
 export { SliverClient, type Transport } from "./client.ts";
 export {
+  areApart,
   type Delegation,
   type DocumentInput,
   INSTANTIATIONS,

@@ -12,6 +12,11 @@ export interface ConfigFinding {
   readonly message: string;
 }
 
+interface ListOptions {
+  readonly nullable?: boolean;
+  readonly alone?: string | undefined;
+}
+
 /**
  * Reads values from one mapping in the way of the loader: unknown keys are ignored, null means absent, and numeric strings
  * are numbers. An unusable value is reported as an error, and the default is returned.
@@ -100,10 +105,11 @@ export class Reader {
     });
   }
 
-  /** The mappings of a list, each with its own reader. `nullable`: a key without a value is an empty list. */
-  mappings(key: string, nullable = false): readonly Reader[] {
-    return this.#list(key, nullable).flatMap((value, index) => {
+  /** The mappings of a list, each with its own reader; options as of `entries`. */
+  mappings(key: string, { nullable = false, alone }: ListOptions = {}): readonly Reader[] {
+    return this.#list(key, nullable).flatMap((item, index) => {
       const path = [...this.path, key, index];
+      const value = alone !== undefined && typeof item === "string" ? { [alone]: item } : item;
       if (isMapping(value)) return [new Reader(value, path, this.report)];
       this.report({ severity: "error", path, message: "must be a mapping" });
       return [];

@@ -77,6 +77,11 @@ export function listOf(item: z.ZodType): z.ZodType {
   return z.array(item, { error: "must be a list" });
 }
 
+/** A text, or what matches `other`. Errors are those of the type that the value has. */
+export function textOr(other: z.ZodType): z.ZodType {
+  return z.union([STRING, other]);
+}
+
 /** A mapping with string keys and one type of values. */
 export function mapOf(value: z.ZodType): z.ZodType {
   return stringKeys(z.record(z.string(), value, { error: "must be a mapping" }));

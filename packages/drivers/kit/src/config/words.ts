@@ -15,6 +15,7 @@ import {
   STRING,
   STRING_OR_INTEGER,
   STRING_OR_STRINGS,
+  textOr,
 } from "./vocabulary.ts";
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -141,22 +142,34 @@ export const texts: Word<readonly string[], readonly string[]> = (description, g
   }) as Field<never>;
 };
 
-/** A list of mappings. `nullable`: a key without a value is an empty list. */
+/** A list of mappings. `nullable`: a key without a value is an empty list. `alone`: a text stands for a mapping with this key alone. */
 export function entries<V>(
   inside: Section<V>,
   description: string,
-  { nullable = false, ...about }: About & { readonly nullable?: boolean } = {},
+  {
+    nullable = false,
+    alone,
+    ...about
+  }: About & { readonly nullable?: boolean; readonly alone?: string } = {},
 ): Field<readonly Entry<V>[]> {
+  const item = alone === undefined ? inside.schema : textOr(inside.schema);
   const read = (at: Reader, key: string) =>
-    at.mappings(key, nullable).flatMap((item): Entry<V>[] => {
+    at.mappings(key, { nullable, alone }).flatMap((item): Entry<V>[] => {
       const values = inside.read(item);
       return values === undefined ? [] : [{ ...values, at: item }];
     });
   const notes = (value: unknown, path: Note["path"]) => [
     ...valueNotes(about, value, path),
-    ...(Array.isArray(value) ? value.flatMap((item, index) => inside.notes(item, [...path, index])) : []),
+    ...(Array.isArray(value)
+      ? value.flatMap((one, index) =>
+          inside.notes(alone !== undefined && typeof one === "string" ? { [alone]: one } : one, [
+            ...path,
+            index,
+          ]),
+        )
+      : []),
   ];
-  return new Field({ ...field(description, about, listOf(inside.schema), read).parts, notes, inside });
+  return new Field({ ...field(description, about, listOf(item), read).parts, notes, inside });
 }
 
 /** The compiled mapping of a list item, and the reader with which further errors are reported. */

@@ -1,26 +1,8 @@
 import { MAX_AMOUNT } from "@nodeyard/sliver-protocol";
 import { describe, expect, test } from "vitest";
-import { sliverConfig } from "../../src/index.ts";
+import { load, whole } from "./load.ts";
 
 const ED = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
-
-function load(raw: Readonly<Record<string, unknown>>) {
-  const findings: string[] = [];
-  const config = sliverConfig.load(raw, {
-    labels: new Set(["small"]),
-    diskimages: new Map(),
-    report: ({ path, message }) => void findings.push(`${path.join(".")}: ${message}`),
-  });
-  return { config, findings, schema: sliverConfig.schema.safeParse(raw).success };
-}
-
-const whole = (label: object = {}, more: object = {}) => ({
-  name: "lab",
-  "signing-keys": "/keys.json",
-  machines: [{ name: "one", socket: "/run/api.sock" }],
-  pools: [{ name: "main", labels: [{ name: "small", ...label }] }],
-  ...more,
-});
 
 describe("the configuration of slivers", () => {
   test("amounts are in the units of people, and what is promised is always said", () => {
@@ -49,7 +31,7 @@ describe("the configuration of slivers", () => {
       initscript: "",
       nesting: false,
       devices: [],
-      caches: [],
+      caches: { folders: [], rules: [] },
       authorizedKeys: [ED],
       lends: false,
     });

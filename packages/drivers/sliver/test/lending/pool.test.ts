@@ -296,6 +296,7 @@ describe("slivers of a pool that lend", () => {
         capacity: {},
         guaranteed: {},
         remarks: [],
+        caches: [],
         slivers: [],
       },
     ]);

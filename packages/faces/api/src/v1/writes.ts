@@ -77,6 +77,8 @@ const createLease = route({
       .default("200")
       .describe("100 is served before 200"),
     tenant: name.optional().describe("whose limits count; needed where the token is for several"),
+    project: name.optional().describe("what the job is about; labels may have caches for each"),
+    branch: name.optional(),
     job,
     data,
   }),
@@ -95,7 +97,7 @@ const createLease = route({
       forMs: body.for_seconds * 1_000,
       priority: body.priority,
       ...(body.heartbeat_seconds === undefined ? {} : { heartbeatMs: body.heartbeat_seconds * 1_000 }),
-      ...defined({ tenant, job: body.job, data: body.data }),
+      ...defined({ tenant, job: body.job, data: body.data, project: body.project, branch: body.branch }),
     });
     return rowOf(leaseFields, lease);
   },
@@ -208,12 +210,19 @@ const leaseRoutes: readonly Route[] = [
     summary: "Give the nodes of a lease back, with a verdict on them; twice is the same as once",
     roles: LEASERS,
     params: leaseId,
-    body: z.strictObject({ verdict: z.enum(leaseVerdicts).default("ok"), why: why.optional() }),
+    body: z.strictObject({
+      verdict: z.enum(leaseVerdicts).default("ok"),
+      commit: z
+        .boolean()
+        .default(false)
+        .describe("the job ended well: what it leaves in caches of its nodes serves later jobs"),
+      why: why.optional(),
+    }),
     status: 204,
     handle: async (call) => {
       const { id } = ownLease(call);
       // The first verdict counts: a lease that is released already is not written again.
-      await releaseLease(call.known.handles, id, call.body.verdict);
+      await releaseLease(call.known.handles, id, call.body);
     },
   }),
 ];

@@ -25,6 +25,7 @@ const machine = {
   capacity: { millicores: 4_000 },
   guaranteed: { millicores: 500 },
   remarks: ["a new version of image job (sha256:0123456789ab) is on trial: 0 of 2 launches failed"],
+  caches: [],
   slivers: [
     {
       name: "n1",

@@ -484,6 +484,9 @@ export interface Operations {
       readonly priority?: string;
       /** whose limits count; needed where the token is for several */
       readonly tenant?: string;
+      /** what the job is about; labels may have caches for each */
+      readonly project?: string;
+      readonly branch?: string;
       /** the job of a CI that the lease is for */
       readonly job?: {
         /** the kind of CI, such as github */
@@ -1089,6 +1092,25 @@ export interface Operations {
         readonly guaranteed: Readonly<Record<string, number>>;
         /** updates of its images that are tried, or how they ended; faults */
         readonly remarks: ReadonlyArray<string>;
+        /** what its slivers left to later ones */
+        readonly caches: ReadonlyArray<{
+          readonly id: string;
+          readonly name: string;
+          /** installation, tenant, and what its label says */
+          readonly key: ReadonlyArray<string>;
+          readonly bytes: number;
+          /** seconds since the Unix epoch, as all times below */
+          readonly began: number;
+          readonly committed: number;
+          /** the sliver that left its present version */
+          readonly by: string;
+          readonly used: number;
+          /** slivers that began with a copy of it */
+          readonly hits: number;
+          /** versions that another one replaced which did not come of them */
+          readonly lost: number;
+          readonly pinned: boolean;
+        }>;
         readonly slivers: ReadonlyArray<{
           readonly name: string;
           /** null: it is no node of this installation */
@@ -1288,6 +1310,8 @@ export interface Operations {
     query: undefined;
     body: {
       readonly verdict?: "ok" | "dirty" | "infra-failure";
+      /** the job ended well: what it leaves in caches of its nodes serves later jobs */
+      readonly commit?: boolean;
       /** for the audit, and for people */
       readonly why?: string;
     };

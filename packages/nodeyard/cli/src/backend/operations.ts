@@ -47,6 +47,7 @@ import {
   tokenFields,
   uploadFields,
 } from "@nodeyard/operations/listing";
+import { defined } from "@nodeyard/runtime";
 
 /** Operations of REST v1 on the tree, by their names. */
 export type Handlers = { readonly [Id in OperationId]?: (given: Given<Id>) => Promise<unknown> };
@@ -76,12 +77,20 @@ export function reads(handles: OperationHandles) {
 /** Those that change something, in the name of `person`. */
 export function changes(handles: OperationHandles, person: string) {
   return {
-    create_lease: async ({ body: { labels, for_seconds: seconds = 3_600, priority = "200" } }) => {
-      const wish = { labels, owner: person, forMs: seconds * 1_000, priority };
+    create_lease: async ({
+      body: { labels, for_seconds: seconds = 3_600, priority = "200", project, branch },
+    }) => {
+      const wish = {
+        labels,
+        owner: person,
+        forMs: seconds * 1_000,
+        priority,
+        ...defined({ project, branch }),
+      };
       return rowOf(leaseFields, await askForNodes(handles, wish));
     },
-    release_lease: async ({ path: { id } }) =>
-      (await releaseLease(handles, id)) === "released" ? null : undefined,
+    release_lease: async ({ path: { id }, body }) =>
+      (await releaseLease(handles, id, { commit: body?.commit === true })) === "released" ? null : undefined,
     hold_node: ({ path: { id }, body: { why: comment, for_seconds: forSeconds = 0 } }) =>
       holdNode(handles, id, { comment, forSeconds }),
     delete_node: ({ path: { id }, query }) => deleteNode(handles, id, query?.now === "true"),

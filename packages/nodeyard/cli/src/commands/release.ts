@@ -6,18 +6,27 @@ import { CommandError } from "../errors.ts";
 import { printJson } from "../listing.ts";
 import type { Session } from "../session.ts";
 
+interface ReleaseOptions {
+  readonly commit?: boolean;
+  readonly json?: boolean;
+}
+
 /** `nodeyard release`: all that exist are released, then the unknown ones are an error. Idempotent: released twice is released. */
 export function defineRelease(command: Command, session: Session): void {
   command
     .argument("<lease...>", 'ids of leases, as "nodeyard list --leases" shows them')
+    .option("--commit", "the job ended well: what it leaves in caches of its nodes serves later jobs")
     .option("--json", "an array of objects on stdout: lease, outcome (released or unknown)")
-    .action((words: readonly string[], { json }: { readonly json?: boolean }) => {
+    .action((words: readonly string[], { commit, json }: ReleaseOptions) => {
       // All are checked before one is released: a misspelt id must not leave the command half done.
       const ids = [...new Set(words.map(parseLeaseId))];
       return withBackend(session, async (backend) => {
         const released: { readonly lease: string; readonly outcome: "released" | "unknown" }[] = [];
         for (const lease of ids) {
-          const found = await backend.find("release_lease", { path: { id: lease }, body: {} });
+          const found = await backend.find("release_lease", {
+            path: { id: lease },
+            body: defined({ commit }),
+          });
           const outcome = found.length > 0 ? "released" : "unknown";
           released.push({ lease, outcome });
           if (outcome === "released" && json !== true) session.io.out(`released ${lease}\n`);

@@ -38,6 +38,8 @@ export function addLeaseOptions(command: Command, beside = ""): Command {
         .argParser(parsePriority)
         .default(parsePriority("normal"), "normal"),
     )
+    .option("--project <name>", "what the job is about, where labels have caches for each project")
+    .option("--branch <name>", "the same for branches")
     .option(
       "--timeout <duration>",
       `${beside}wait no longer for the nodes, exit code 124; default: the lease`,

@@ -60,7 +60,7 @@ export function addSliverdStatus<Options extends StatusOptions>(
 }
 
 /** A client of the sliver manager: by its socket, for a path, or over SSH with the control key. */
-async function clientOf<Options>(
+export async function clientOf<Options>(
   session: Session,
   host: string,
   options: Options,

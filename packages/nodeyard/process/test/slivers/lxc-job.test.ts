@@ -16,6 +16,9 @@ interface Granted {
   }[];
 }
 
+const SMALL = { name: "small", memory: 96, "cpu-cap": 1000, disk: 64 };
+const CACHE = { name: "ccache", size: 16, key: ["project"], commit: "success" };
+
 describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", () => {
   const folder = mkdtempSync(join(tmpdir(), "nodeyard-slivers-"));
   const machine = new Machine("here", "account", {
@@ -38,9 +41,12 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", () 
       "signing-keys": machine.keysFile,
       "authorized-keys": [key],
       machines: [{ name: machine.name, socket: machine.socket }],
-      pools: [{ name: "main", labels: [{ name: "small", memory: 96, "cpu-cap": 1000, disk: 64 }] }],
+      pools: [{ name: "main", labels: [SMALL, { ...SMALL, name: "build", caches: [CACHE] }] }],
     };
-    writeFileSync(site.config, JSON.stringify({ labels: [{ name: "small" }], providers: [provider] }));
+    writeFileSync(
+      site.config,
+      JSON.stringify({ labels: [{ name: "small" }, { name: "build" }], providers: [provider] }),
+    );
     await site.up();
   });
   afterAll(async () => {
@@ -72,6 +78,36 @@ describe.skipIf(whyNot() !== undefined)("a job in a sliver of this machine", () 
   };
 
   const sh = (script: string) => execFileSync("sh", ["-c", script], { encoding: "utf8" }).trim();
+
+  test("finds what the last job left that ended well, and of no other project", async () => {
+    const job = async (project: string, script: string, ...release: string[]) => {
+      const asked = ["request", "build", "--wait", "--project", project, "--branch", "main"];
+      const { lease, nodes } = await site.json<Granted>(...asked);
+      const said = ssh(nodes[0]!, script);
+      const { out } = await site.run("explain", nodes[0]!.id);
+      expect(await site.run("release", lease, ...release)).toMatchObject({ code: 0 });
+      const ids = async () => (await site.json<readonly { id: string }[]>("list")).map(({ id }) => id);
+      await expect.poll(ids, { timeout: patient(60_000) }).not.toContain(nodes[0]!.id);
+      return { said, explained: out };
+    };
+    const first = await job("web", "echo one >/cache/ccache/file", "--commit");
+    expect(first.explained).toMatch(
+      /its cache ccache began empty: this machine has no cache ccache of .*web/,
+    );
+    const second = await job("web", "cat /cache/ccache/file; echo two >/cache/ccache/file");
+    expect(second).toMatchObject({ said: "one", explained: expect.stringMatching(/began with 1 MiB/) });
+    expect((await job("web", "cat /cache/ccache/file")).said).toBe("one");
+    expect((await job("shop", "ls -A /cache/ccache")).said).toBe("");
+    const caches = (...words: string[]) => site.run("caches", ...words, "--host", machine.socket);
+    const [cache] = JSON.parse((await caches("list", "--json")).out) as [{ id: string }];
+    expect(cache).toMatchObject({ name: "ccache", hits: 2, lost: 0, pinned: false });
+    const short = cache.id.slice(0, 8);
+    expect(await caches("pin", short)).toMatchObject({ code: 0 });
+    expect((await caches("show", short)).out).toMatch(/^pinned +true$/m);
+    expect(await caches("unpin", short)).toMatchObject({ code: 0 });
+    expect(await caches("delete", short)).toMatchObject({ code: 0 });
+    expect((await caches("show", short)).code).not.toBe(0);
+  });
 
   test("sees the memory and the CPUs that are its own, and resolves names as the machine does", async () => {
     const { lease, nodes } = await site.json<Granted>("request", "small", "--wait");

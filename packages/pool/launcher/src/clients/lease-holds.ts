@@ -1,4 +1,4 @@
-import { decodeNode, type Lease, leaseRequestor, paths } from "@nodeyard/model";
+import { decodeNode, type Lease, leaseRequestor, paths, type Returned, withReturned } from "@nodeyard/model";
 import { readRequest } from "@nodeyard/operations";
 import { hexId, NodeyardError } from "@nodeyard/runtime";
 import { heldLock, type Op, orUndefined } from "@nodeyard/tree";
@@ -92,8 +92,13 @@ export async function nodesOf(context: RecordHandles, request: string): Promise<
   return (await readRequest(context, request))?.nodes ?? [];
 }
 
-/** Ends the hold of a lease on a node, if there is one. */
-export async function giveBack(context: RecordHandles, lease: string, id: string): Promise<void> {
+/** Ends the hold of a lease on a node, if there is one. `returned`: absent where its client did not give it back. */
+export async function giveBack(
+  context: RecordHandles,
+  lease: string,
+  id: string,
+  returned?: Returned,
+): Promise<void> {
   const { tree } = context;
   const parent = paths.nodeLock(id);
   const names = (await orUndefined(tree.children(parent))) ?? [];
@@ -101,18 +106,26 @@ export async function giveBack(context: RecordHandles, lease: string, id: string
     const path = `${parent}/${name}`;
     const found = await orUndefined(tree.get(path));
     if (found === undefined || Buffer.from(found.data).toString() !== leaseRequestor(lease)) continue;
-    if (holderOf(names) === name) await markUsed(context, id, path);
+    if (holderOf(names) === name) await markUsed(context, id, path, returned);
     // It stood in line and never had the lock: the node is not ours to write.
     else await orUndefined(tree.delete(path));
   }
 }
 
 /** `used` and the end of the contender in one commit; unlocked, the node is then deleted like any other. */
-async function markUsed(context: RecordHandles, id: string, contender: string): Promise<void> {
+async function markUsed(
+  context: RecordHandles,
+  id: string,
+  contender: string,
+  returned: Returned | undefined,
+): Promise<void> {
   const node = await heldFor(context, id, contender);
   if (node === undefined) return;
   if (node.record.state === "in-use" || node.record.state === "ready")
-    await node.writeAndRelease({ state: "used" });
+    await node.writeAndRelease({
+      state: "used",
+      ...(returned !== undefined && { driverData: withReturned(node.record.driverData, returned) }),
+    });
   else await orUndefined(context.tree.delete(contender));
 }
 

@@ -242,7 +242,9 @@ export class LeaseKeeper {
   async #end(lease: Lease, entry: OwnEntry): Promise<undefined> {
     const { tree, journal } = this.#context;
     const why = this.#left(lease) <= 0 ? "expired" : "released";
-    for (const id of lease.nodes) await giveBack(this.#context, lease.id, id);
+    const isGood = why === "released" && (lease.verdict === null || lease.verdict === "ok");
+    const returned = isGood ? (lease.commit ? "well" : "back") : undefined;
+    for (const id of lease.nodes) await giveBack(this.#context, lease.id, id, returned);
     const request = this.#requestOf(lease);
     if (request !== undefined) await this.#withdraw(lease.id, request.id);
     await orUndefined(tree.delete(entry.path, { version: entry.version }));

@@ -92,7 +92,7 @@ async function isReady(
   let why: string | undefined;
   try {
     // A rejection means that the launch was cancelled, not that the machine is bad: the node becomes free again.
-    why = await handOver(context, pool, node, signal);
+    why = await handOver(context, pool, node, request, signal);
   } catch (error) {
     await node.write({ allocatedTo: null });
     throw error;
@@ -126,6 +126,7 @@ export async function handOver(
   context: RequestHandles,
   pool: ServingPool,
   node: HeldNode,
+  request: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { handover } = pool.open.provider.offers ?? {};
@@ -134,7 +135,7 @@ export async function handOver(
   using limit = deadline(context.clock, HANDOVER_MS, late, signal);
   try {
     const { externalId } = node.record;
-    const [tag, step] = [tagOf(context, node), { signal: limit.signal, externalId }];
+    const [tag, step] = [tagOf(context, node), { signal: limit.signal, externalId, request }];
     await handover.ready(tag, step);
     // How a machine is reached may expire, as tokens for pods do; its user gets a fresh one.
     const access = await handover.access?.(tag, step);

@@ -1,5 +1,5 @@
 import { placeText } from "@nodeyard/driver";
-import { changeNode, encodeNode, paths, placeOf } from "@nodeyard/model";
+import { changeNode, encodeNode, paths, placeOf, type Returned, returnedOf } from "@nodeyard/model";
 import { deadline, errorClass, messageOf, NodeyardError } from "@nodeyard/runtime";
 import { isElsewhere } from "@nodeyard/scheduler";
 import type { LiveTask } from "@nodeyard/telemetry";
@@ -68,7 +68,9 @@ export async function deleteNode(
     // The view may be behind. The record must be checked before the machine is deleted, also when it already says `deleting`.
     if (record.state !== "deleting" && record.state !== "deleted") await node.write({ state: "deleting" });
     else if (record.state === "deleting") await node.confirm();
-    if (record.state !== "deleted" && record.provider !== null) await unmake(context, node, attempt, signal);
+    if (record.state !== "deleted" && record.provider !== null)
+      // As it was found: the state says it, too.
+      await unmake(context, node, { attempt, returned: returnedOf(record) }, signal);
     live.at("removes the record");
     await removeRecord(context, node);
     context.counters.add("launcher.deletes", 1, { provider: record.provider ?? "", result: "deleted" });
@@ -86,7 +88,7 @@ export async function deleteNode(
 async function unmake(
   context: NodeHandles,
   node: HeldNode,
-  attempt: number,
+  { attempt, returned }: { readonly attempt: number; readonly returned: Returned | undefined },
   signal: AbortSignal,
 ): Promise<void> {
   const { record, id } = node;
@@ -95,7 +97,7 @@ async function unmake(
     throw new NodeyardError("launcher.no_provider", `provider ${record.provider} of node ${id} is not open`);
   await assertHere(context, node, open, signal);
   const of = { node: id, of: "delete", attempt } as const;
-  const work = removeMachine(context, open, node, of, signal);
+  const work = removeMachine(context, open, node, of, signal, returned);
   // A provider that is replaced or removed is closed when this has ended.
   const noted = work.catch(() => {}).finally(() => open.work.delete(noted));
   open.work.add(noted);

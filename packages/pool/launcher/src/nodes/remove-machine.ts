@@ -1,6 +1,7 @@
 import { beforeEffect, fenceOf } from "@nodeyard/coordination";
 import { DriverError, runSteps, type StepContext } from "@nodeyard/driver";
-import { deadline, messageOf } from "@nodeyard/runtime";
+import type { Returned } from "@nodeyard/model";
+import { deadline, defined, messageOf } from "@nodeyard/runtime";
 import type { OpenProvider } from "../handles.ts";
 import type { HeldNode } from "../held-records.ts";
 import type { NodeHandles, TraceSubject } from "./handles.ts";
@@ -13,7 +14,7 @@ const ATTEMPT_MS = 600_000;
 
 /**
  * Unmakes the machine of a node, with everything that was made for it, under the lock of the node. Rejects with a DriverError or
- * FenceLost. A machine that is gone already is no error. Called for deletions, and between two attempts of a launch.
+ * FenceLost. A machine that is gone already is no error. `returned`: how its user gave it back. Called for deletions, and between two attempts of a launch.
  */
 export async function removeMachine(
   context: NodeHandles,
@@ -21,12 +22,15 @@ export async function removeMachine(
   node: HeldNode,
   subject: TraceSubject,
   parent: AbortSignal,
+  returned?: Returned,
 ): Promise<void> {
   const tag = tagOf(context, node);
-  const remove = (step: StepContext) =>
-    open.driver.slots === undefined
+  const remove = (run: StepContext) => {
+    const step = { ...run, ...defined({ returned }) };
+    return open.driver.slots === undefined
       ? open.provider.remove(tag, step)
       : removeFromSlot(context, open, node, tag, step);
+  };
   const late = () => new DriverError("timeout", `node ${node.id}: not deleted within ${ATTEMPT_MS} ms`);
   using limit = deadline(context.clock, ATTEMPT_MS, late, parent);
   const trace = new StepTrace(context, subject, node.record);

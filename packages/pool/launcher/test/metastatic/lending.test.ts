@@ -273,7 +273,7 @@ describe("idle slots lend, allocation recalls", () => {
       initscript: "",
       nesting: false,
       devices: [],
-      caches: [],
+      caches: { folders: [], rules: [] },
       authorizedKeys: [KEY],
       lends: true,
     };
@@ -294,7 +294,7 @@ describe("idle slots lend, allocation recalls", () => {
     };
     await lab.until("it lends", () => cap() === IDLE_KEEPS);
     const between = async () => {
-      await slivers.recall(at, "0000000003", signal);
+      await slivers.recall(at, "0000000003", { signal, externalId: null });
       return uses;
     };
     await lab.settle(slivers.sweep(at, between, signal));

@@ -9,6 +9,7 @@ export interface SliverRef {
 
 /** What an operator does with a cache. */
 export const CACHE_CHANGES = ["delete", "pin", "unpin"] as const;
+/** One of CACHE_CHANGES. */
 export type CacheChange = (typeof CACHE_CHANGES)[number];
 
 /** Result of configure: limits that could not be set are reported, never ignored. */

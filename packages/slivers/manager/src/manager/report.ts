@@ -128,7 +128,11 @@ function sliverReport(manager: Manager, record: SliverRecord): SliverReport {
     effective: manager.result?.effective.get(record.name) ?? record.rspec,
     loans: manager.result?.loanStatuses.get(record.name) ?? [],
     ...((found?.memoryKills ?? 0) > 0 ? { memoryKills: found!.memoryKills! } : {}),
-    ...defined({ triedVersion: found?.triedVersion, usage: found?.usage, volumes: found?.volumes }),
+    ...defined({
+      triedVersion: found?.triedVersion,
+      usage: found?.usage,
+      volumes: found?.volumes ?? record.volumes,
+    }),
     ...throttledText(manager, record.name),
     settled: manager.isDone(incarnation, manager.revision),
     tags: record.tags ?? {},

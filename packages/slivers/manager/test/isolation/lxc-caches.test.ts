@@ -1,6 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
-import type { SliverVolume } from "@nodeyard/sliver-protocol";
+import type { Rspec, SliverVolume } from "@nodeyard/sliver-protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { SliverConfig } from "../../src/core/plan.ts";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
@@ -9,6 +7,16 @@ import { addressOf, bringUp, configsOf, inSliver, loginOf } from "./machine/sliv
 
 const { signal } = new AbortController();
 const MIB = 1024;
+/** npm is larger than what slivers of tests have. */
+const ROOMY = { memoryCap: 1_048_576, pids: 512 };
+/** A registry of one package, in the sliver itself: nothing here needs a network. */
+const REGISTRY = `
+const fs = require("fs"), at = "http://127.0.0.1:4873";
+const dep = { name: "dep", version: "1.0.0", dist: { tarball: at + "/dep.tgz" } };
+const about = { name: "dep", "dist-tags": { latest: "1.0.0" }, versions: { "1.0.0": dep } };
+require("http").createServer((ask, answer) =>
+  answer.end(ask.url.endsWith(".tgz") ? fs.readFileSync("dep/dep-1.0.0.tgz") : JSON.stringify(about)),
+).listen(4873, "127.0.0.1");`;
 
 describe.skipIf(whyNot() !== undefined)("caches of real slivers", () => {
   let real: RealMachine;
@@ -31,8 +39,13 @@ describe.skipIf(whyNot() !== undefined)("caches of real slivers", () => {
     commit: "success",
     ...some,
   });
-  const sliver = (index: number, some: Partial<SliverVolume> = {}, more: Partial<SliverConfig> = {}) => ({
-    ...configsOf(real.key, { [index]: {} })[0]!,
+  const sliver = (
+    index: number,
+    some: Partial<SliverVolume> = {},
+    more: Partial<SliverConfig> = {},
+    rspec: Partial<Rspec> = {},
+  ) => ({
+    ...configsOf(real.key, { [index]: rspec })[0]!,
     volumes: [volume(some)],
     ...more,
   });
@@ -46,30 +59,98 @@ describe.skipIf(whyNot() !== undefined)("caches of real slivers", () => {
   const startOf = async (index: number) =>
     (await backEnd.inspect(signal)).find((one) => one.index === index)?.volumes?.[0];
 
-  test("what a job leaves is what the next one finds, as its own, and nobody before it ended well", async () => {
+  test("what a job leaves is what the next one finds, as its own; the last one wins, and what it replaced is counted", async () => {
     const [first, second] = [sliver(1), sliver(2)];
     await bringUp(backEnd, [first]);
     expect(await startOf(1)).toMatchObject({ why: "this machine has no cache build of lab/acme/small" });
-    run(1, "cd /cache/build && mkdir deep && echo one >deep/file && ls -ld . | cut -d' ' -f3");
+    run(1, "cd /cache/build && mkdir deep && echo one >deep/file");
     await bringUp(backEnd, [second]);
     expect(run(2, "ls -A /cache/build")).toBe("");
     await endWell(first);
     await endWell(second);
-    // The last one wins, though it began before the first one ended.
     expect(backEnd.caches()).toMatchObject([{ name: "build", lost: 1, hits: 0, by: "sliver2" }]);
     const third = sliver(3);
     await bringUp(backEnd, [third]);
     run(3, "echo three >/cache/build/mine");
     await endWell(third);
-    await bringUp(backEnd, [sliver(4)]);
-    expect((await startOf(4))?.from).toBeGreaterThan(0);
+    // Eight at once, each with one that is its own.
+    const eight = [11, 12, 13, 14, 15, 16, 17, 18];
+    await bringUp(
+      backEnd,
+      eight.map((index) => sliver(index)),
+    );
+    for (const index of eight)
+      expect(
+        run(index, `cd /cache/build; cat mine; stat -c %U mine; echo ${index} >mine; cat mine`).split("\n"),
+      ).toEqual(["three", loginOf(index), `${index}`, ""]);
+    expect((await startOf(11))?.from).toBeGreaterThan(0);
+    expect(backEnd.caches()).toMatchObject([{ lost: 1, hits: 9, by: "sliver3" }]);
+  });
+
+  test("what an earlier job planted gives nothing to the next one, and the machine follows none of it", async () => {
+    const planter = sliver(1, {}, { nesting: true });
+    await bringUp(backEnd, [planter]);
+    const root = (index: number, script: string) => inSliver(real, index, script, "root");
+    const planted = await root(
+      1,
+      `cd /cache/build && cp /bin/bash sh && chmod 4755 sh && ln -s / up && ln -s /etc/shadow version
+      mknod disk b 7 0; mkfifo pipe; ln -s ../../../slivers out; chmod 777 .
+      mount -o remount,bind,suid,dev /cache/build && echo it set ids; ls`,
+    );
+    expect(planted).not.toContain("it set ids");
+    expect(planted).toContain("pipe");
+    // What is mounted there may be moved away; the copy is not found by a name inside.
+    await root(1, "mv /cache /moved; ln -s /etc /cache");
+    await endWell(planter);
+    expect(backEnd.caches()).toHaveLength(1);
+    await bringUp(backEnd, [sliver(2)]);
+    expect(run(2, "cd /cache/build; ./sh -p -c 'id -u'")).toBe("1000\n");
+    expect(run(2, "head -c 1 /cache/build/disk 2>&1 || true")).toMatch(/No such file|denied/);
     expect(
+      run(2, "readlink /cache/build/version; grep /cache/build /proc/self/mountinfo").split(" ").join(","),
+    ).toMatch(/nosuid,nodev/);
+  });
+
+  test("a copy has its size, what it shares with the cache included, and a full one is not kept", async () => {
+    const fill = (index: number, mib: number) =>
       run(
-        4,
-        "cat /cache/build/mine; stat -c %U /cache/build/mine; rm /cache/build/mine; ls -A /cache/build",
-      ).split("\n"),
-    ).toEqual(["three", "ny-04", ""]);
-    expect(backEnd.caches()).toMatchObject([{ lost: 1, hits: 2, by: "sliver3" }]);
+        index,
+        `cd /cache/build; head -c ${mib}M /dev/urandom >f${index} || true; sync -f .; du -sm . | cut -f1`,
+      );
+    const first = sliver(1);
+    await bringUp(backEnd, [first]);
+    fill(1, 40);
+    await endWell(first);
+    const second = sliver(2);
+    await bringUp(backEnd, [second]);
+    // It has 24 MiB left, although it owns nothing yet.
+    expect(Number(fill(2, 60))).toBeLessThanOrEqual(64);
+    await endWell(second);
+    expect(backEnd.caches()).toMatchObject([{ by: "sliver1" }]);
+    // A sliver whose memory was full, and one of which nobody said that it ended well.
+    const [third, fourth] = [sliver(3), sliver(4)];
+    await bringUp(backEnd, [third, fourth]);
+    await inSliver(real, 3, "tail /dev/zero");
+    await endWell(third);
+    await backEnd.destroy(fourth, signal);
+    expect(backEnd.caches()).toMatchObject([{ by: "sliver1" }]);
+  });
+
+  test("a compiler's cache and packages of a registry are there for the second job", async () => {
+    const settings = "set -e; cd; export CCACHE_DIR=/cache/build/ccache npm_config_cache=/cache/build/npm";
+    const compile = "printf 'int main(void){return 0;}' >a.c; ccache gcc -c a.c -o a.o; ccache --print-stats";
+    const install = "npm install --silent --no-audit --registry http://127.0.0.1:4873 dep && ls node_modules";
+    const first = sliver(1, {}, {}, ROOMY);
+    await bringUp(backEnd, [first]);
+    expect(run(1, `${settings}; ${compile}`)).toMatch(/^direct_cache_hit\t0$/m);
+    const registry = `mkdir dep app; printf '{"name":"dep","version":"1.0.0"}' >dep/package.json; (cd dep; npm pack --silent)
+      cat >registry.cjs <<'END'${REGISTRY}
+END
+      node registry.cjs >/dev/null 2>&1 & sleep 2; cd app`;
+    expect(run(1, `${settings}; ${registry}; ${install}; kill %1`)).toMatch(/^dep$/m);
+    await endWell(first);
+    await bringUp(backEnd, [sliver(2, {}, {}, ROOMY)]);
+    expect(run(2, `${settings}; ${compile}`)).toMatch(/^direct_cache_hit\t1$/m);
+    expect(run(2, `${settings}; ${install.replace("install", "install --offline")}`)).toBe("dep\n");
   });
 });
-void [existsSync, readdirSync, join, inSliver];

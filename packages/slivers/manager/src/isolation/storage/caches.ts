@@ -19,6 +19,7 @@ export const cacheSchema = z.strictObject({
   lost: whole,
   pinned: z.boolean(),
 });
+/** What is stored of a cache; times are seconds since the Unix epoch. */
 export type Cache = Readonly<z.output<typeof cacheSchema>>;
 
 /** How a copy begins: of a version, or empty. */
@@ -106,6 +107,7 @@ export function overflow(caches: ReadonlyMap<string, Cache>, room: number): stri
   });
 }
 
+/** A cache as reports have it. */
 export function reportOf(id: string, { version: _, ...cache }: Cache): CacheReport {
   return { id, ...cache };
 }

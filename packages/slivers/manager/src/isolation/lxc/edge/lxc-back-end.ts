@@ -191,9 +191,14 @@ export class LxcBackEnd implements BackEnd {
     if (traces.some((names) => names.includes(name))) {
       // First processes are ended, whatever a file does, then files removed. The mark is removed last, so that an interrupted removal is
       // found and continued.
+      // On v1 the count goes with the group of its processes.
+      const kills = (await cgroups.memoryKills(name)) ?? 0;
       await this.#end(ref, signal);
       const mark = await folders.read(name);
-      if (mark?.volumes !== undefined) await caches.leave(name, mark.name, mark.volumes, mark, signal);
+      if (mark?.volumes !== undefined) {
+        const ended = { starts: mark.starts, memoryKills: mark.memoryKills + kills };
+        await caches.leave(name, mark.name, mark.volumes, ended, signal);
+      }
       await subvolumes.remove(name, signal);
       await folders.remove(name);
     }

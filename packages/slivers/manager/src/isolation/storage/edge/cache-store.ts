@@ -5,7 +5,7 @@ import type { CacheReport, SliverVolume } from "@nodeyard/sliver-protocol";
 import { CacheError } from "../../../errors.ts";
 import { inTurn } from "../../../in-turn.ts";
 import type { CacheChange } from "../../contract.ts";
-import { writeAtomic } from "../../edge/files.ts";
+import { HALF, writeAtomic } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
 import {
   type Cache,
@@ -62,6 +62,7 @@ export class CacheStore {
       await mkdir(folder, { recursive: true });
     this.#caches.clear();
     const names = await readdir(this.#folder);
+    for (const name of names) if (name.endsWith(HALF)) await rm(join(this.#folder, name), { force: true });
     for (const file of names.filter((name) => /^[0-9a-f]{32}\.json$/.test(name))) {
       const text = await readFile(join(this.#folder, file), "utf8");
       const cache = readNote(text);
