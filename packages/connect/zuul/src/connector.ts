@@ -2,20 +2,11 @@ import type { Connector, ConnectorParts } from "@nodeyard/connect";
 import { messageOf, type Timer } from "@nodeyard/runtime";
 import { NoNode, type Tree, tryLock } from "@nodeyard/tree";
 import { NodeLeases } from "./leases.ts";
+import type { Options } from "./options.ts";
 import { KNOWN_MODEL_APIS, type StoredNode } from "./records.ts";
 import { nextStep } from "./step.ts";
 import { NODE_LOCKS, ZuulView } from "./view.ts";
 import { NodeWork } from "./work.ts";
-
-/** Options of one connector. */
-export interface ZuulOptions {
-  /** Of zuul.conf; no launcher of Zuul may have it in its filter. */
-  readonly connection: string;
-  /** Labels of the pool by those of Zuul; others have the same name. */
-  readonly labels: Readonly<Record<string, string>>;
-  readonly keepSeconds: number;
-  readonly heartbeatSeconds: number;
-}
 
 /** A node is looked at again after a failure, and all of them in any case. */
 const AGAIN_MS = 5_000;
@@ -31,7 +22,7 @@ const MOST_STEPS = 5;
  */
 export class ZuulConnector implements Connector {
   readonly #tree: Tree;
-  readonly #options: ZuulOptions;
+  readonly #options: Options;
   readonly #parts: ConnectorParts;
   readonly #view: ZuulView;
   readonly #leases: NodeLeases;
@@ -43,7 +34,7 @@ export class ZuulConnector implements Connector {
   #resync: Timer | undefined;
   #isClosed = false;
 
-  constructor(tree: Tree, options: ZuulOptions, parts: ConnectorParts) {
+  constructor(tree: Tree, options: Options, parts: ConnectorParts) {
     this.#tree = tree;
     this.#options = options;
     this.#parts = parts;
@@ -128,8 +119,8 @@ export class ZuulConnector implements Connector {
     }
     if (step.do === "lease") {
       const { label } = stored!.node;
-      const { labels, keepSeconds } = this.#options;
-      const refusal = await this.#work.lease(node, labels[label] ?? label, keepSeconds, request?.value);
+      const { labels, "keep-seconds": seconds } = this.#options;
+      const refusal = await this.#work.lease(node, labels[label] ?? label, seconds, request?.value);
       this.#count("lease", refusal === undefined ? "ok" : "refused");
       if (refusal === undefined) return;
       // The pool does not have the label, or this client may not ask for it.

@@ -1,6 +1,7 @@
 import { CallRefused, type LeaseRow, type LeaseWish } from "@nodeyard/client";
 import type { ConnectorParts } from "@nodeyard/connect";
 import { backoff, messageOf, sleep } from "@nodeyard/runtime";
+import type { Options } from "./options.ts";
 
 const SYSTEM = "zuul";
 /** Heartbeats per interval: two of three may be lost. */
@@ -29,12 +30,12 @@ export class NodeLeases {
 
   constructor(
     parts: ConnectorParts,
-    { heartbeatSeconds, keepSeconds }: { readonly heartbeatSeconds: number; readonly keepSeconds: number },
+    options: Pick<Options, "heartbeat-seconds" | "keep-seconds">,
     changed: (node: string | undefined) => void,
   ) {
     this.#parts = parts;
-    this.#heartbeatSeconds = heartbeatSeconds;
-    this.#keepSeconds = keepSeconds;
+    this.#heartbeatSeconds = options["heartbeat-seconds"];
+    this.#keepSeconds = options["keep-seconds"];
     this.#changed = changed;
     this.#work = Promise.all([this.#follow(), this.#beat()]);
   }

@@ -1,8 +1,10 @@
 import { deflateSync, inflateSync } from "node:zlib";
 import { ObjectText, parseObject } from "@nodeyard/model";
-import { messageOf } from "@nodeyard/runtime";
+import { errorClass, messageOf } from "@nodeyard/runtime";
 import { z } from "zod";
-import { ZuulRecordError } from "./errors.ts";
+
+/** A record of Zuul has another form than the releases that this Nodeyard knows write. */
+export class ZuulRecordError extends errorClass("connect.zuul_record") {}
 
 /** Versions of Zuul's data model with which this connector was tested against the real Zuul (zuul/model_api.py). */
 export const KNOWN_MODEL_APIS: ReadonlySet<number> = new Set([38]);

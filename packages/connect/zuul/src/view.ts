@@ -1,6 +1,6 @@
 import { messageOf } from "@nodeyard/runtime";
 import type { Log } from "@nodeyard/telemetry";
-import type { Change, Feed, Tree } from "@nodeyard/tree";
+import type { Change, Feed, FeedOptions, Tree } from "@nodeyard/tree";
 import {
   type Assignment,
   type Component,
@@ -23,10 +23,12 @@ const COMPONENTS = "/zuul/components";
 /** A node of the connection with all that stands beside it. */
 export interface Known {
   stored?: StoredNode;
-  version?: number;
   assignment?: Assignment;
   lifecycle?: Lifecycle;
 }
+
+/** Of a record; undefined: it is gone, null: it has none that is of interest. */
+type Data = { readonly bytes: Uint8Array; readonly version: number } | undefined | null;
 
 /** Zuul's records of one connection, in memory. */
 export class ZuulView {
@@ -49,29 +51,28 @@ export class ZuulView {
     this.#log = log;
     this.#changed = changed;
     const depth = (path: string) => path.split("/").length;
+    const feed = (
+      root: string,
+      take: (path: string, data: Data) => void,
+      options: Pick<FeedOptions, "interest" | "descend">,
+    ) => tree.feed(root, { ...options, onChange: (change) => this.#take(root, change, take) });
+    // Each of these stands below its root, or below a folder for its kind.
+    const flat: Pick<FeedOptions, "interest" | "descend"> = {
+      interest: (path) => (depth(path) === 5 ? "data" : "none"),
+      descend: (path) => depth(path) < 5,
+    };
     this.#feeds = [
-      tree.feed(ALL_NODES, {
+      feed(ALL_NODES, (path, data) => this.#node(path, data), {
         interest: (path) => {
           const [, , , kind, , below] = path.split("/");
           if (kind === "locks") return depth(path) === 6 ? "name" : "none";
           if (kind !== "nodes" || depth(path) < 5) return "none";
-          return depth(path) === 5 || (depth(path) === 6 && /^(assignment|lifecycle)$/.test(below!))
-            ? "data"
-            : "none";
+          return depth(path) === 5 || /^(assignment|lifecycle)$/.test(below!) ? "data" : "none";
         },
         descend: (path) => depth(path) < 6,
-        onChange: (change) => this.#take(ALL_NODES, change, (path, data) => this.#node(path, data)),
       }),
-      tree.feed(REQUESTS, {
-        interest: (path) => (depth(path) === 5 ? "data" : "none"),
-        descend: (path) => depth(path) < 5,
-        onChange: (change) => this.#take(REQUESTS, change, (path, data) => this.#request(path, data)),
-      }),
-      tree.feed(COMPONENTS, {
-        interest: (path) => (depth(path) === 5 ? "data" : "none"),
-        descend: (path) => depth(path) < 5,
-        onChange: (change) => this.#take(COMPONENTS, change, (path, data) => this.#component(path, data)),
-      }),
+      feed(REQUESTS, (path, data) => this.#request(path, data), flat),
+      feed(COMPONENTS, (path, data) => this.#component(path, data), flat),
     ];
   }
 
@@ -88,14 +89,7 @@ export class ZuulView {
     await Promise.all(this.#feeds.map((feed) => feed.close()));
   }
 
-  #take(
-    root: string,
-    change: Change,
-    take: (
-      path: string,
-      data: { readonly bytes: Uint8Array; readonly version: number } | undefined | null,
-    ) => void,
-  ): void {
+  #take(root: string, change: Change, take: (path: string, data: Data) => void): void {
     if (change.type === "gap") this.#synced.delete(root);
     else if (change.type === "synced") {
       this.#synced.add(root);
@@ -105,10 +99,7 @@ export class ZuulView {
       take(change.path, change.data && change.stat && { bytes: change.data, version: change.stat.version });
   }
 
-  #node(
-    path: string,
-    data: { readonly bytes: Uint8Array; readonly version: number } | undefined | null,
-  ): void {
+  #node(path: string, data: Data): void {
     const [, , , kind, node, below] = path.split("/") as [string, string, string, string, string, string?];
     if (node === undefined) return;
     if (kind === "locks") {
@@ -131,10 +122,7 @@ export class ZuulView {
       } else if (below === "lifecycle") {
         if (data == null) delete known.lifecycle;
         else known.lifecycle = decodeLifecycle(path, data.bytes);
-      } else if (data != null) {
-        known.stored = decodeNode(path, data.bytes);
-        known.version = data.version;
-      }
+      } else if (data != null) known.stored = decodeNode(path, data.bytes);
       // What stands beside a node may be read before it.
       if (known.stored === undefined && data == null) return;
       this.nodes.set(node, known);
@@ -142,10 +130,7 @@ export class ZuulView {
     });
   }
 
-  #request(
-    path: string,
-    data: { readonly bytes: Uint8Array; readonly version: number } | undefined | null,
-  ): void {
+  #request(path: string, data: Data): void {
     const id = path.split("/")[4];
     if (id === undefined) return;
     if (data == null) this.requests.delete(id);
@@ -156,10 +141,7 @@ export class ZuulView {
     for (const [node, { assignment }] of this.nodes) if (assignment?.request_id === id) this.#changed(node);
   }
 
-  #component(
-    path: string,
-    data: { readonly bytes: Uint8Array; readonly version: number } | undefined | null,
-  ): void {
+  #component(path: string, data: Data): void {
     if (data == null) this.components.delete(path);
     else this.#readable(path, () => this.components.set(path, decodeComponent(path, data.bytes)));
     this.#changed(undefined);
