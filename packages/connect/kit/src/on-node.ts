@@ -40,7 +40,8 @@ export interface NodeShell {
 /** The last line of what is sent: a connection that breaks before it starts nothing. */
 const END = "# end";
 /**
- * The folder is made by one session only. The lock is held until the program has ended, so that others wait for it without looking again and
+ * The folder is made by one session only. A job waits for these lines, and each program that they start costs it milliseconds, so the
+ * shell itself does what it can. The lock is held until the program has ended, so that others wait for it without looking again and
  * again, and it exists only while it is held or after.
  */
 const RUN = `
@@ -50,12 +51,15 @@ for tool in flock setsid pkill; do
   command -v $tool >/dev/null || { echo "$tool is missing (util-linux, procps)" >&2; exit 78; }
 done
 d=$HOME/.nodeyard/$1
-mkdir -p "$HOME/.nodeyard" || exit 78
+[ -d "$HOME/.nodeyard" ] || mkdir -p "$HOME/.nodeyard" || exit 78
 if mkdir "$d" 2>/dev/null; then
   echo new
-  cat >"$d/job"
-  [ "$(tail -n 1 "$d/job")" = "${END}" ] || { rm -rf "$d"; exit 75; }
-  cat /proc/sys/kernel/random/boot_id >"$d/boot"
+  job=$(cat)
+  [ "\${job%"${END}"}" != "$job" ] || { rm -rf "$d"; exit 75; }
+  printf '%s\n' "$job" >"$d/job"
+  unset job
+  read -r boot </proc/sys/kernel/random/boot_id
+  echo "$boot" >"$d/boot"
   exec 9>"$d/lock.new"
   flock 9
   cd "$d"
