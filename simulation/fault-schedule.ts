@@ -4,7 +4,7 @@ import { type CrashPoint, pointName, pointsOf, rarePointsOf } from "./effects.ts
 import type { Fault } from "./faults.ts";
 import { LauncherProcess } from "./process.ts";
 import type { Scene } from "./scene.ts";
-import { budgetOf, VARIANTS } from "./setting.ts";
+import { budgetOf, sharesOf, VARIANTS } from "./setting.ts";
 import { between, pick, shuffled } from "./streams.ts";
 import { TRAPS } from "./trap.ts";
 
@@ -243,7 +243,8 @@ export class FaultSchedule {
   }
 
   reload(config: (typeof VARIANTS)[number]): void {
-    const changed = { ...config, failedLaunchesPerHour: budgetOf(this.#scene.seed, this.#scene.troubled) };
+    const { seed, troubled } = this.#scene;
+    const changed = { ...config, shares: sharesOf(seed), failedLaunchesPerHour: budgetOf(seed, troubled) };
     this.#scene.config = changed;
     for (const each of this.#scene.processes) if (!each.dead) each.reconfigure(changed);
   }

@@ -14,7 +14,7 @@ import { Operator } from "./operator.ts";
 import { Requestor } from "./requestor.ts";
 import { retried } from "./retried.ts";
 import type { Scene } from "./scene.ts";
-import { builderConfig, CHECKED, CLOUDS, IMAGE, quotaOf, STRANGERS, VARIANTS } from "./setting.ts";
+import { builderConfig, CHECKED, CLOUDS, IMAGE, quotaOf, STRANGERS, sharesOf, VARIANTS } from "./setting.ts";
 import { streams } from "./streams.ts";
 import { isFenced, Trap } from "./trap.ts";
 
@@ -77,7 +77,7 @@ export function makeScene(
   });
   const connect = (name: string, sessionTimeoutMs = 600_000): MemoryTree =>
     cluster.connect({ name, sessionTimeoutMs, latencyMs: [0, 3] });
-  const check = new LogCheck(CHECKED, (kind, id, from, to) => {
+  const check = new LogCheck({ ...CHECKED, shares: sharesOf(seed) }, (kind, id, from, to) => {
     count(coverage.transitions, transition(kind, from, to));
     if (kind === "node") operator.see(id, to);
   });
@@ -161,6 +161,7 @@ export function makeScene(
         ),
       touched: (node) => operator.touched.has(node),
       onDeath: () => scene.count("executor dies"),
+      other: sharesOf(seed) && "t2",
     }),
     cli: new LeaseClient(connect("cli"), clock, stream("cli"), stream("long leases"), () =>
       scene.count("lease forgotten"),

@@ -25,6 +25,8 @@ export interface RequestorOptions {
   /** Whether a person changed the node by hand. */
   readonly touched: (node: string) => boolean;
   readonly onDeath: () => void;
+  /** A tenant besides the one that has a limit; absent: none. */
+  readonly other?: string | undefined;
 }
 
 /** Plays Zuul's handling of requests and nodes (docs/contract/zuul.md), on the tree alone. */
@@ -50,6 +52,8 @@ export class Requestor {
 
   /** Requests a nodeset, uses its nodes and returns them. */
   async live(labels: readonly string[]): Promise<void> {
+    const { other = null } = this.#options;
+    const tenant = (part: number) => (part < 0.5 ? "t1" : part < 0.75 ? other : null);
     const priority = ["099", "100", "200", "300"][Math.floor(this.#random.float() * 4)]!;
     const data = {
       state: "requested",
@@ -60,7 +64,7 @@ export class Requestor {
       provider: this.#random.float() < 0.2 ? (this.#random.float() < 0.7 ? "east" : "gone") : null,
       event_id: this.#hex(),
       relative_priority: Math.floor(this.#random.float() * 3),
-      tenant_name: this.#random.float() < 0.5 ? "t1" : null,
+      tenant_name: tenant(this.#random.float()),
       created_time: this.#clock.now() / 1000,
     };
     const id = await this.#create(`${paths.requests}/${priority}-`, data);

@@ -109,6 +109,11 @@ export function budgetOf(seed: number, troubled: boolean): number {
   return troubled && seed % 16 === 5 ? 4 : 60;
 }
 
+/** Weights in every third run. Who gives a lease is a client of its own. */
+export function sharesOf(seed: number): LauncherConfig["shares"] {
+  return seed % 3 === 2 ? { tenants: new Map([["t1", 2]]), clients: new Map() } : undefined;
+}
+
 /** The smallest possible installation. */
 export const ONE_POOL: LauncherConfig = installation([east()]);
 

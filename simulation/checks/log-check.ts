@@ -1,3 +1,4 @@
+import type { ShareWeights } from "@nodeyard/scheduler";
 import type { AppliedWrite } from "@nodeyard/tree";
 import { AskedFor } from "./asked.ts";
 import { Changes } from "./changes.ts";
@@ -15,6 +16,7 @@ import { Registry } from "./registry.ts";
 import { type Change, Replay, type Znode } from "./replay.ts";
 import { HostsRest } from "./rest.ts";
 import { type Rule, stateOf } from "./rule.ts";
+import { SharesHold } from "./shares.ts";
 import { Slots } from "./slots.ts";
 import { type ExpectedFields, Usable } from "./usable.ts";
 
@@ -28,6 +30,8 @@ export interface Setting extends Limits {
   readonly hosts?: string;
   /** Attributes of a ready node, by label. */
   readonly expected?: ReadonlyMap<string, ExpectedFields>;
+  /** Weights; absent: requests of one priority are served by age. */
+  readonly shares?: ShareWeights | undefined;
   /** By label. */
   readonly minReady?: ReadonlyMap<string, number>;
 }
@@ -59,7 +63,8 @@ export class LogCheck {
       new Usable(setting.expected),
       new HostsRest(setting.hosts),
       new LeaseLengths(),
-      new Order(),
+      new Order(setting.shares !== undefined),
+      ...(setting.shares === undefined ? [] : [new SharesHold(setting.shares, setting.tenants)]),
       new HoldLengths(),
       ...(setting.minReady === undefined ? [] : [new MinReady(setting.minReady)]),
     ];

@@ -1,3 +1,4 @@
+import { clientOf } from "@nodeyard/model";
 import { Broken } from "./broken.ts";
 import type { Change } from "./replay.ts";
 import { isLauncher, type Rule, stateOf } from "./rule.ts";
@@ -30,6 +31,12 @@ interface Waiting {
 /** Rule 4, of the order: a later request with the same priority or a lower one does not overtake again and again. */
 export class Order implements Rule {
   readonly #waiting = new Map<string, Waiting>();
+  readonly #shared: boolean;
+
+  /** `shared`: the order of different clients depends on their shares (`shares.ts`). */
+  constructor(shared = false) {
+    this.#shared = shared;
+  }
 
   onRequest({ id, before, after, write }: Change): void {
     if (stateOf(after) === "requested") return this.#note(id, after!.data);
@@ -69,8 +76,18 @@ export class Order implements Rule {
     const declinedBy = (data.declined_by ?? []) as string[];
     for (const { accepted } of this.#waiting.values()) accepted.delete(id);
     const { passed = { same: 0, fewer: 0 }, accepted = new Map() } = this.#waiting.get(id) ?? {};
+    const tenant = data.tenant_name ?? null;
+    const client = clientOf((data.requestor ?? null) as string | null, data.requestor_data);
+    const sharer = JSON.stringify([tenant, client]);
     const relative = String(data.relative_priority ?? 0).padStart(6, "0");
     const key = `${id.slice(0, 3)} ${relative} ${id.slice(4)}`;
-    this.#waiting.set(id, { labels, declinedBy, tenant: data.tenant_name ?? null, key, passed, accepted });
+    this.#waiting.set(id, {
+      labels,
+      declinedBy,
+      tenant: this.#shared ? sharer : tenant,
+      key,
+      passed,
+      accepted,
+    });
   }
 }

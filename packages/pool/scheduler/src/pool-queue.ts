@@ -1,7 +1,7 @@
 import { compareRequests } from "@nodeyard/model";
 import { ShareQueue } from "./share-queue.ts";
 import type { Shares } from "./shares.ts";
-import { SortedQueue } from "./sorted-queue.ts";
+import { firstOf, SortedQueue } from "./sorted-queue.ts";
 import { SortedQueues } from "./sorted-queues.ts";
 import type { Waiting } from "./waits.ts";
 
@@ -82,14 +82,4 @@ export class PoolQueue {
   [Symbol.iterator](): IterableIterator<Waiting> {
     return this.#all[Symbol.iterator]();
   }
-}
-
-function firstOf(queue: Pick<SortedQueue<Waiting>, "at">, most: number): readonly Waiting[] {
-  const first: Waiting[] = [];
-  for (let index = 0; index < most; index++) {
-    const item = queue.at(index);
-    if (item === undefined) break;
-    first.push(item);
-  }
-  return first;
 }

@@ -1,7 +1,7 @@
 import { compareRequests, parseRequestId } from "@nodeyard/model";
 import { compareText } from "@nodeyard/runtime";
 import { keysOf, type Shares, sharerOf } from "./shares.ts";
-import { SortedQueue } from "./sorted-queue.ts";
+import { firstOf, SortedQueue } from "./sorted-queue.ts";
 import type { Waiting } from "./waits.ts";
 
 /** The requests of one tenant, or of one client of it, with its load when it was last placed. */
@@ -37,10 +37,7 @@ class Line implements Members {
   }
 
   *inTurn(each: number): Generator<Waiting> {
-    const line: Waiting[] = [];
-    for (let next = this.first; next !== undefined && line.length < each; next = this.#queue.after(next))
-      line.push(next);
-    yield* line;
+    yield* firstOf(this.#queue, each);
   }
 }
 
@@ -82,19 +79,22 @@ class Parts implements Members {
     return true;
   }
 
-  /** Loads are looked at before each: who was given something meanwhile waits until it is its turn again. */
+  /** Loads count as they are: who was given something meanwhile waits until it is their turn again. */
   *inTurn(each: number): Generator<Waiting> {
     this.#catchUp();
-    const left = new Map([...this.#order].map((part) => [part.key, part.members.inTurn(each)]));
-    while (left.size > 0) {
-      let key = "";
-      let least = Number.POSITIVE_INFINITY;
-      for (const one of left.keys()) {
-        const load = this.#shares.load(one);
-        if (load < least) [key, least] = [one, load];
-      }
-      const { done, value } = left.get(key)!.next();
-      if (done) left.delete(key);
+    const left = [...this.#order].map(({ key, members, load }) => ({
+      key,
+      load,
+      members: members.inTurn(each),
+    }));
+    for (let { moment } = this.#shares; left.length > 0; ) {
+      if (moment !== this.#shares.moment) for (const one of left) one.load = this.#shares.load(one.key);
+      moment = this.#shares.moment;
+      let least = 0;
+      for (let index = 1; index < left.length; index++)
+        if (left[index]!.load < left[least]!.load) least = index;
+      const { done, value } = left[least]!.members.next();
+      if (done) left.splice(least, 1);
       else yield value;
     }
   }

@@ -147,3 +147,14 @@ export class SortedQueue<T> {
     return low;
   }
 }
+
+/** The first `most` of a queue. */
+export function firstOf<T>(queue: Pick<SortedQueue<T>, "at">, most: number): readonly T[] {
+  const first: T[] = [];
+  for (let index = 0; index < most; index++) {
+    const item = queue.at(index);
+    if (item === undefined) break;
+    first.push(item);
+  }
+  return first;
+}
