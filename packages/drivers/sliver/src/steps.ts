@@ -128,10 +128,17 @@ export async function leaveCaches(
       const spec = slivers.get(name);
       if (spec !== undefined) slivers.set(name, leaving(spec, context));
     }, signal);
-    await host.until((report) => settled(report, name), signal);
+    await host.until((report) => noted(report, name), signal);
   } catch {
     signal.throwIfAborted();
   }
+}
+
+/** True when the sliver's machine has noted it, or will not: the end of a sliver that stands still must not wait for it. */
+function noted({ slivers, trouble }: NodeReport, name: string): true | undefined {
+  const sliver = slivers.find((one) => one.name === name);
+  const isOver = sliver?.settled !== false || sliver.error !== undefined || trouble !== undefined;
+  return isOver || (sliver.phase !== "running" && sliver.doing === undefined) ? true : undefined;
 }
 
 /** Where the tag's sliver is, by its stored id, else by the machines' documents; undefined: in none of these. */

@@ -1,5 +1,7 @@
+import type { NodeReport, SliverReport } from "@nodeyard/sliver-protocol";
 import { describe, expect, test } from "vitest";
 import { type Caches, type CacheUser, demandOwnCaches, leaves, leaving, volumesOf } from "../src/caches.ts";
+import { leaveCaches } from "../src/steps.ts";
 import { load, whole } from "./config/load.ts";
 
 const signal = new AbortController().signal;
@@ -90,6 +92,35 @@ describe("what a sliver leaves", () => {
     expect(leaves(of(commit), step)).toBe(isLeft);
     const spec = { ...of(commit), generation: 1, instantiation: "plc-instantiated" as const };
     expect(leaving(spec, step).volumes?.[0]?.commit).toBe(isLeft ? "at-end" : commit);
+  });
+
+  test("the end of a sliver does not wait for a machine that will not note it", async () => {
+    const reports: Partial<SliverReport>[] = [
+      { phase: "running", settled: true },
+      { phase: "stopped", settled: false },
+      { phase: "running", settled: false, error: { code: "sliver.command", message: "no", attempts: 1 } },
+    ];
+    for (const some of reports) {
+      const report = { slivers: [{ ...of("success"), tags: {}, ...some }] } as unknown as NodeReport;
+      const edits: string[] = [];
+      const until = async <T>(holds: (one: NodeReport) => T | undefined) => {
+        expect(
+          holds({
+            slivers: [{ ...report.slivers[0], phase: "running", settled: false }],
+          } as unknown as NodeReport),
+        ).toBe(some.error === undefined ? undefined : true);
+        return holds(report) ?? expect.fail(`it waits for ${JSON.stringify(some)}`);
+      };
+      const changeOfPool = async () => {
+        edits.push("changed");
+        return report;
+      };
+      await leaveCaches({ status: async () => report, changeOfPool, until }, "n1", {
+        ...context,
+        returned: "well",
+      });
+      expect(edits).toEqual(["changed"]);
+    }
   });
 
   test("a sliver with another request's cache is not handed over", () => {
