@@ -7,6 +7,7 @@ import {
   type DriverContext,
   DriverError,
   type LabelConfig,
+  launchedLabels,
   type MachineTable,
   type OpenFile,
   type PoolConfig,
@@ -41,7 +42,10 @@ export interface AwsHost {
 /** The driver on a given host. */
 export function createAwsDriver({ sdk: modules, openFile }: AwsHost): Driver<AwsProviderConfig> {
   return cloudDriver<AwsProviderConfig, AwsAccount, Instance, string | null>(
-    { name: "aws", config: awsConfig, mapError },
+    {
+      ...{ name: "aws", config: awsConfig, mapError },
+      typeOf: ({ own }: LabelConfig<AwsLabelOwn>) => machineType(own),
+    },
     (config, context, closed) => {
       const { rate } = config.own;
       const place = modules.placeOf(config.own);
@@ -74,7 +78,7 @@ function awsCloud(
   const instances = instancesOf(account, provider, log);
   const fleets = fleetsOf(account, config, context);
   const launches = launchesOf(account, log);
-  const labels = config.pools.flatMap(({ labels: all }) => [...all.values()]);
+  const labels = config.pools.flatMap(launchedLabels);
   // Only these quotas count. Others of the account have nothing to do with the labels, and a quota of 0 must not stop the provider.
   const codes = new Set(labels.flatMap((label) => labelCodes(label.own)));
   const images = awsImages({ aws, clock, openFile, settings: own, owner: { installation, provider } });
@@ -128,7 +132,6 @@ function awsCloud(
       const { Output = "" } = await aws.call("ec2.getConsoleOutput", { InstanceId }, signal);
       return Buffer.from(Output, "base64").toString();
     },
-    typeOf: ({ own: label }: LabelConfig<AwsLabelOwn>) => machineType(label),
     async zones({ own: pool }: PoolConfig<AwsPoolOwn>, signal) {
       // A zone without a subnet of the pool cannot be chosen, whatever the region has.
       const subnets = await lookups.subnets(pool.subnets, signal);

@@ -6,6 +6,7 @@ import {
   type DriverContext,
   DriverError,
   type LabelConfig,
+  launchedLabels,
   type MachineTable,
   marketType,
   memoryEvidence,
@@ -28,7 +29,8 @@ export interface AzureHost extends CloudHost {
 
 /** The driver on a given host. Providers with the same credential, location and resource group share connections, lists and the rate. */
 export function createAzureDriver(host: AzureHost): Driver<AzureProviderConfig> {
-  const parts = { name: "azure", config: azureConfig, mapError };
+  const typeOf = ({ own }: LabelConfig<AzureLabelOwn>) => marketType(own.size, own.spot);
+  const parts = { name: "azure", config: azureConfig, mapError, typeOf };
   return cloudDriver<AzureProviderConfig, AzureAccount, AddressedVm>(parts, (config, context) => {
     const { authPath, location, resourceGroup: group, rate } = config.own;
     const { around } = host;
@@ -66,23 +68,20 @@ function azureCloud(
     async quota(signal) {
       const known = await sizes.all(signal);
       const limits = await sizes.limits([...(await watch.all(signal, false)).values()], signal);
-      const counted = config.pools.flatMap(({ labels }) =>
-        [...labels.values()].flatMap(({ own }) => {
-          const size = known.get(keyOf(own.size));
-          return size === undefined ? [] : Object.keys(amountsOf(size, own.spot));
-        }),
-      );
+      const counted = config.pools.flatMap(launchedLabels).flatMap(({ own }) => {
+        const size = known.get(keyOf(own.size));
+        return size === undefined ? [] : Object.keys(amountsOf(size, own.spot));
+      });
       // Others have nothing to do with the labels, and one of 0 must not stop the provider.
       return Object.fromEntries(Object.entries(limits).filter(([name]) => counted.includes(name)));
     },
     need: async ({ own }: LabelConfig<AzureLabelOwn>, signal) =>
       amountsOf(await sizes.of(own.size, signal), own.spot),
     ...{ limiter, images: imageStore(account, config, openFile) },
-    typeOf: ({ own }: LabelConfig<AzureLabelOwn>) => marketType(own.size, own.spot),
     /** The zones in which some size of a pool is sold; none where the location has none. */
-    async zones({ labels }: AzureOrder["pool"], signal) {
+    async zones(pool: AzureOrder["pool"], signal) {
       const known = await sizes.all(signal);
-      const sold = [...labels.values()].flatMap(({ own }) => known.get(keyOf(own.size))?.zones ?? []);
+      const sold = launchedLabels(pool).flatMap(({ own }) => known.get(keyOf(own.size))?.zones ?? []);
       return [...new Set(sold)].sort();
     },
     place: () => ({ subscription: root, "resource group": config.own.resourceGroup.toLowerCase() }),

@@ -41,7 +41,7 @@ export function fakeProvider(
     {
       place: () => ({ cloud: config.own.cloud }),
       offers: {
-        types: { of: ({ name, own }) => (own as FakeLabelOwn).type ?? name },
+        types: { of: typeOf },
         zones: { list: async () => [...cloud.knobs.availabilityZones].sort() },
         console: {
           async read(tag, context) {
@@ -88,6 +88,11 @@ export function fakeProvider(
     },
     mapError,
   );
+}
+
+/** What a label is bought as. */
+export function typeOf({ name, own }: LabelConfig): string {
+  return (own as FakeLabelOwn).type ?? name;
 }
 
 interface Machines {

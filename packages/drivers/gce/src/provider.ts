@@ -6,7 +6,6 @@ import {
   defined,
   type LabelConfig,
   type MachineTable,
-  marketType,
   type OpenFile,
   type Resources,
   SharedValues,
@@ -70,7 +69,6 @@ export function gceCloud(
       const call = { method: "GET", path: `${pathOf(id)}/serialPort` } as const;
       return (await google.maybe<{ readonly contents?: string }>(call, signal))?.contents ?? null;
     },
-    typeOf: ({ own }: LabelConfig<GceLabelOwn>) => marketType(own.instanceType, own.spot),
     zones: async ({ availabilityZones: own }, signal) => (own.length > 0 ? own : zonesOf(signal)),
     // Credential, project and region.
     check: async (signal) => void (await quota(signal)),

@@ -33,7 +33,8 @@ const SPOT = { availability: { class: "spot" }, availability_policy: { preemptio
 
 /** Makes the driver for a host. Providers with one credential and region share connections and the rate limit. */
 export function createIbmDriver({ around, connect, openFile }: CloudHost): Driver<IbmProviderConfig> {
-  const parts = { name: "ibmvpc", config: ibmvpcConfig, mapError };
+  const typeOf = ({ own: label }: LabelConfig<IbmLabelOwn>) => marketType(label.profile, label.spot);
+  const parts = { name: "ibmvpc", config: ibmvpcConfig, mapError, typeOf };
   return cloudDriver<IbmProviderConfig, Ibm, Instance>(parts, (config, context) => {
     const { region, credentialsFile: file, rate } = config.own;
     return {
@@ -110,7 +111,6 @@ function ibmCloud(
     // IBM tells no quota, so that the file does.
     quota: async () => own.quota,
     need: ({ own: label }: LabelConfig<IbmLabelOwn>, signal) => lookups.need(label, signal),
-    typeOf: ({ own: label }: LabelConfig<IbmLabelOwn>) => marketType(label.profile, label.spot),
     zones: async (pool, signal) => [...(await lookups.network(pool.own, signal)).byZone.keys()].sort(),
     /** Credential, VPC and subnets; to serve, also the resource groups. */
     async check(signal) {

@@ -29,6 +29,7 @@ export * as Is from "./config/grammar.ts";
 export * from "./config/host-key.ts";
 export * as Key from "./config/key.ts";
 export type { Level, Own } from "./config/levels.ts";
+export { launchedLabels } from "./config/offerings.ts";
 export * from "./config/reader.ts";
 export type { Rule, Section, Table, Values } from "./config/section.ts";
 export * from "./config/vocabulary.ts";

@@ -2,11 +2,12 @@ import {
   type Cloud,
   type DriverContext,
   type LabelConfig,
+  launchedLabels,
   type Resources,
   unlessRefused,
 } from "@nodeyard/driver";
 import { z } from "zod";
-import { machineType, needOf, networkNeed, quotaOf } from "./amounts.ts";
+import { needOf, networkNeed, quotaOf } from "./amounts.ts";
 import type { Server } from "./api/index.ts";
 import type { OpenstackLabelOwn, OpenstackProviderConfig } from "./config.ts";
 import { glanceStore } from "./images/store.ts";
@@ -35,7 +36,6 @@ export function openstackCloud(
     quota: (signal) => quotaOf(api, signal),
     need: (label: LabelConfig<OpenstackLabelOwn>, signal) => need(parts, label, signal),
     console: (id, signal) => consoleOf(parts, id, signal),
-    typeOf: machineType,
     zones: (_, signal) => lookups.zones(signal),
     ...{ limiter: handles.session.limiter, images: glanceStore(parts) },
     // By the address of keystone, since two clouds may have one name in two files.
@@ -71,7 +71,7 @@ async function need(parts: Parts, label: LabelConfig<OpenstackLabelOwn>, signal:
   if (cloudImage !== null) await lookups.cloudImage(cloudImage, signal);
   const networks = await lookups.networksNamed(networksFor(own, cloud.networks), signal);
   // By identity, because several pools may have a label of that name.
-  const pool = config.pools.find(({ labels }) => labels.get(label.name) === label);
+  const pool = config.pools.find((pool) => launchedLabels(pool).includes(label));
   const floats = cloud.floatingIps && pool?.own.autoFloatingIp === true;
   const names = networks.map(({ name }) => name);
   const network = networkNeed(names, floats ? await reachOf(parts, signal) : null);

@@ -1,4 +1,4 @@
-import type { LabelConfig } from "@nodeyard/driver";
+import { type LabelConfig, launchedLabels } from "@nodeyard/driver";
 import { expect, test } from "vitest";
 import { exitCode, load, verdict } from "./support.ts";
 
@@ -70,6 +70,11 @@ test.each(Object.entries(CLOUDS))("a label of %s may list what it is bought as",
   // What concerns the label alone is in each of them, and the label is as in the first.
   expect(new Set(label.offerings!.map((one) => JSON.stringify(one.label.image))).size).toBe(1);
   expect(label.own).toEqual(label.offerings![0]!.label.own);
+  // What a driver prepares for launches, it prepares for each of them.
+  const [pool] = load(text).config!.providers[0]!.pools;
+  expect(launchedLabels(pool!).map(({ own }) => cloud.differ(own as Record<string, unknown>))).toEqual(
+    cloud.types,
+  );
 });
 
 const openstack = (label: string, offerings?: readonly string[]) =>

@@ -37,7 +37,11 @@ export function playedDriver(name: string, real: Driver | undefined, experience:
     ...defined({ slots }),
     // Only `open` is called of it.
     config: real?.config as Driver["config"],
-    open: async (config, context) => playedProvider(config, context, experience, slots),
+    open: async (config, context) => ({
+      ...playedProvider(config, context, experience, slots),
+      // Prices of the file are by type, and offerings of a label are told apart by it.
+      ...(real?.typeOf && { offers: { types: { of: real.typeOf } } }),
+    }),
   };
 }
 

@@ -184,6 +184,32 @@ test("a label that goes is refused, and those requests are named", async () => {
   });
 });
 
+test("offerings are bought by the prices of the file", async () => {
+  const limited = (most: number) =>
+    launcherConfig([
+      fakeProvider(
+        "cloud",
+        { prices: { spot: 0.03, fixed: 0.1 } },
+        {
+          labels: [
+            {
+              ...{ name: "small", "cloud-image": "image", "flavor-name": "fixed" },
+              offerings: [{ "max-price": most }, { "flavor-name": "spot", "max-price": most }],
+            },
+          ],
+        },
+      ),
+    ]);
+  const demand = lines(past, ask(0));
+  const row = rowOf(
+    await playing(limited(0.05), demand),
+    await playing(limited(0.02), demand),
+    "cloud",
+    "small",
+  );
+  expect(row).toMatchObject({ today: { requests: 1 }, planned: { requests: 0 } });
+});
+
 test("hosts of the configuration are handed out one after another", async () => {
   const hosts = (...names: readonly string[]) =>
     launcherConfig([

@@ -4,6 +4,7 @@ import {
   type DriverContext,
   DriverError,
   type LabelConfig,
+  launchedLabels,
   type Metadata,
   messageOf,
   present,
@@ -59,10 +60,10 @@ export function fleetsOf(
      */
     async reconcile(signal: AbortSignal): Promise<void> {
       const needed = new Map<string, ReturnType<typeof templateOf>>();
-      for (const { labels, own } of pools)
-        for (const label of labels.values()) {
+      for (const pool of pools)
+        for (const label of launchedLabels(pool)) {
           if (label.own.fleet === null) continue;
-          const template = templateOf(label, own, provider, await rootOf(label, signal));
+          const template = templateOf(label, pool.own, provider, await rootOf(label, signal));
           needed.set(template.name, template);
         }
       // Nodepool's are listed, too.

@@ -1,4 +1,4 @@
-import type { LabelOffering } from "./compiled.ts";
+import type { LabelConfig, LabelOffering, PoolConfig } from "./compiled.ts";
 import { Field } from "./field.ts";
 import { CLOUD_NAME, FROM_0 } from "./grammar.ts";
 import { Reader } from "./reader.ts";
@@ -45,6 +45,13 @@ export function offeringKeys(labelTable: Table, perOffering: readonly string[]):
     }),
   );
   return { offerings };
+}
+
+/** The labels of a pool as they are launched: one with several offerings once for each. For what a driver prepares for all launches. */
+export function launchedLabels<Own>({
+  labels,
+}: Pick<PoolConfig<never, Own>, "labels">): readonly LabelConfig<Own>[] {
+  return [...labels.values()].flatMap((label) => label.offerings?.map((one) => one.label) ?? [label]);
 }
 
 /** A rule of labels, which each offering of a label has to keep with the label's own keys. */
