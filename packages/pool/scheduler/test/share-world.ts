@@ -32,7 +32,7 @@ export class ShareWorld {
   constructor(size: number, shares: ShareWeights | undefined, fields: Partial<LocalPool> = {}) {
     this.#pool = pool({ limits: { instances: size }, ...fields });
     this.fixture = new SchedulerFixture(policy([this.#pool], { shares }));
-    if (!this.#pool.launches) for (let host = 0; host < size; host++) this.#register();
+    if (!this.#pool.launches) this.#register(size);
   }
 
   ask(...all: readonly Asked[]): readonly string[] {
@@ -47,11 +47,11 @@ export class ShareWorld {
     return ids;
   }
 
-  /** A node comes back: a machine is deleted, and a host registers again. */
-  giveBack(id: string): void {
-    this.inUse.delete(id);
-    this.#do(this.fixture.gone("node", id));
-    if (!this.#pool.launches) this.#register();
+  /** Nodes come back at the same moment: machines are deleted, and hosts register again. */
+  giveBack(...ids: readonly string[]): void {
+    for (const id of ids) this.inUse.delete(id);
+    this.#do(this.fixture.tell(...ids.map((id) => ({ type: "node" as const, id }))));
+    if (!this.#pool.launches) this.#register(ids.length);
   }
 
   /** Nodes of a tenant. */
@@ -59,9 +59,10 @@ export class ShareWorld {
     return [...this.inUse.values()].filter((id) => this.asked.get(id)!.tenant === tenant).length;
   }
 
-  #register(): void {
-    const id = this.#nextNode();
-    this.#do(this.fixture.node(id, { hostname: "host", slot: this.#nodes }));
+  #register(hosts: number): void {
+    const ids = Array.from({ length: hosts }, () => this.#nextNode());
+    const after = (id: string) => node(id, { hostname: "host", slot: Number(id) });
+    this.#do(this.fixture.tell(...ids.map((id) => ({ type: "node" as const, id, after: after(id) }))));
   }
 
   #nextNode(): string {

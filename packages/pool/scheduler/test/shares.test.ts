@@ -36,6 +36,13 @@ describe("under pressure", () => {
     }
   });
 
+  test.each([true, false])("what returns at the same moment is shared, too, launched: %s", (launches) => {
+    const world = new ShareWorld(6, weightsOf({}), { launches, inventory: new Map([["small", 6]]) });
+    for (const tenant of ["c", "a", "b"]) world.ask(...Array.from({ length: 6 }, () => ({ tenant })));
+    world.giveBack(...world.inUse.keys());
+    expect([world.used("a"), world.used("b")]).toEqual([3, 3]);
+  });
+
   test("a tenant's part goes to its clients by their weights, and the tenant's other weight does not change", () => {
     const world = new ShareWorld(12, weightsOf({ a: 2, b: 1 }, { one: 3, two: 1 }));
     const ask = (tenant: string, client: string) =>
