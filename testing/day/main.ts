@@ -45,7 +45,7 @@ if (values.logs !== undefined) writeFileSync(values.logs, logs.join("\n"));
 console.log(values.json ? JSON.stringify(result) : shown(result));
 process.exit(result.faults.length === 0 ? 0 : 1);
 
-function shown({ rows, faults, nodes, failedNodes, jobs, kills, seconds }: Omit<DayResult, "logs">): string {
+function shown({ rows, faults, nodes, jobs, kills, seconds }: Omit<DayResult, "logs">): string {
   const of = (counts: object) =>
     Object.entries(counts)
       .map(([name, count]) => `${name} ${count}`)
@@ -65,7 +65,7 @@ function shown({ rows, faults, nodes, failedNodes, jobs, kills, seconds }: Omit<
   );
   return [
     `jobs: ${of(jobs)}`,
-    `killed: ${of(kills)}; nodes: ${nodes}, and ${failedNodes} whose launch failed; ${seconds} s`,
+    `killed: ${of(kills)}; nodes: ${nodes}; ${seconds} s`,
     ...lines,
     ...(faults.length === 0 ? ["every job ran once, nothing is left, no limit was exceeded"] : faults),
   ].join("\n");

@@ -12,7 +12,7 @@ import { makeYard, type Yard } from "../zuul/yard.ts";
 import { Ledger } from "./ledger.ts";
 
 /** Nodes of the pool, of one tenant, of the cloud's two zones, and launches at once of each launcher. */
-export const LIMITS = { pool: 10, tenant: 4, zones: [5, 6], launching: 6 } as const;
+export const LIMITS = { pool: 10, tenant: 4, zones: [6, 7], launching: 6 } as const;
 /** The tenant of scripts, which alone has a limit. */
 export const TENANT = "people";
 /** Pipelines of Zuul: two ask for nodes as of Nodepool, one has its nodes from launchers of Zuul and the connector. */

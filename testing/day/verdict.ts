@@ -26,8 +26,6 @@ export interface Verdict {
   /** What should not have happened. */
   readonly faults: readonly string[];
   readonly nodes: number;
-  /** Nodes whose launch failed. */
-  readonly failedNodes: number;
 }
 
 /** Launchers see a request at different moments, and a kill may cost a place: as many as in the simulation (simulation/checks/order.ts). */
@@ -56,7 +54,9 @@ interface Asked {
   readonly client: string;
   readonly tenant: unknown;
   readonly at: number;
-  /** Requests that were served before it though it has a better place in line. */
+  /** Requests that were accepted while it waited, though it has a better place in line. */
+  readonly passing: Set<string>;
+  /** Those of them that were served while it still waited: one that is put back has taken nothing. */
   readonly overtaken: string[];
   servedAt?: number;
 }
@@ -70,31 +70,36 @@ export function judge(log: readonly AppliedWrite[], cloud: string, marks: readon
   const asked = new Map<string, Asked>();
   const waiting = new Set<string>();
   const addresses = new Set<unknown>();
-  let failedNodes = 0;
   const check = new LogCheck(SETTING, (kind, id, _from, to) => {
     if (kind === "node") {
       if (to === "ready") addresses.add(check.nodes.get(id)!.data.interface_ip);
-      if (to === "failed") failedNodes++;
       return;
     }
     const data = check.requests.get(id)?.data;
     const at = Number(data?.state_time) * 1_000;
     if (to === "requested") {
       const client = clients.get(String(data?.requestor)) ?? "zuul";
-      if (!asked.has(id)) asked.set(id, { client, tenant: data?.tenant_name, at, overtaken: [] });
+      if (!asked.has(id))
+        asked.set(id, { client, tenant: data?.tenant_name, at, passing: new Set(), overtaken: [] });
+      for (const other of waiting) asked.get(other)!.passing.delete(id);
       waiting.add(id);
       return;
     }
-    if (to === "fulfilled") asked.get(id)!.servedAt = at;
-    if (waiting.delete(id) && data !== undefined && to !== "failed") overtakes(id, placeOf(id, data));
+    if (waiting.delete(id) && data !== undefined && to !== "failed") accepted(id, placeOf(id, data));
+    if (to !== "fulfilled") return;
+    asked.get(id)!.servedAt = at;
+    for (const other of waiting) {
+      const { passing, overtaken } = asked.get(other)!;
+      if (passing.delete(id)) overtaken.push(id);
+    }
   });
-  const overtakes = (mine: string, place: string) => {
+  const accepted = (mine: string, place: string) => {
     const people = takenOf(check.nodes).tenants.get(TENANT)?.instances ?? 0;
     for (const id of waiting) {
       const theirs = asked.get(id)!;
       // A tenant that has all that it may have waits for itself.
       const isLimited = theirs.tenant === TENANT && people >= LIMITS.tenant;
-      if (!isLimited && placeOf(id, check.requests.get(id)!.data) < place) theirs.overtaken.push(mine);
+      if (!isLimited && placeOf(id, check.requests.get(id)!.data) < place) theirs.passing.add(mine);
     }
   };
   checkLog(named(log), check);
@@ -120,7 +125,7 @@ export function judge(log: readonly AppliedWrite[], cloud: string, marks: readon
       .filter(([, { overtaken }]) => overtaken.length > OVERTAKEN_MOST)
       .map(([id, { client, overtaken }]) => `${id} of ${client} was overtaken by ${overtaken.join(", ")}`),
   ];
-  return { rows, faults, nodes: addresses.size, failedNodes };
+  return { rows, faults, nodes: addresses.size };
 }
 
 const SETTING: Setting = {

@@ -162,6 +162,7 @@ git_user_name=zuul
 [executor]
 ${common("executor")}
 ansible_root=${python}/ansible
+ansible_setup_timeout=300
 manage_ansible=false
 private_key_file=${folder}/etc/id
 job_dir=${folder}/jobs
