@@ -1,10 +1,11 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { seededRandom } from "@nodeyard/runtime";
-import type { SliverSpecInput } from "@nodeyard/sliver-protocol";
+import type { SliverSpecInput, SliverVolume } from "@nodeyard/sliver-protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { patient } from "../../../../../testing/patience.ts";
 import { spec } from "../api/rig.ts";
+import { VOLUME } from "./machine/cache-once.ts";
 import { RealDaemon } from "./machine/daemon.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 
@@ -31,8 +32,13 @@ describe.skipIf(whyNot() !== undefined)("a manager that is killed between two ef
     await real?.stop();
   });
 
-  const sliver = (more: object = {}): SliverSpecInput =>
-    spec("ada", { generation, keys: [real.key], rspec: { disk: 65_536, memoryCap: 131_072, ...more } });
+  const sliver = (more: object = {}, commit: SliverVolume["commit"] = "success"): SliverSpecInput =>
+    spec("ada", {
+      generation,
+      keys: [real.key],
+      rspec: { disk: 65_536, memoryCap: 131_072, ...more },
+      volumes: [{ ...VOLUME, commit }],
+    });
   const until = async (what: string, check: () => Promise<unknown>) => {
     const end = performance.now() + PATIENCE_MS;
     let found = await check();
@@ -56,6 +62,12 @@ describe.skipIf(whyNot() !== undefined)("a manager that is killed between two ef
     await daemon.running("ada");
     await daemon.deliver(sliver({ pids: 77 }));
     await until("it is changed", () => changed(77));
+    await daemon.deliver(sliver({ pids: 77 }, "at-end"));
+    await until("it is noted", async () =>
+      (await daemon.report()).slivers.some(
+        ({ volumes, settled }) => settled && volumes?.[0]?.commit === "at-end",
+      ),
+    );
     await daemon.deliver();
     await until("it is gone", async () => (await daemon.report()).slivers.length === 0);
     await daemon.rig.end("SIGTERM");
@@ -79,6 +91,11 @@ describe.skipIf(whyNot() !== undefined)("a manager that is killed between two ef
       await daemon.running("ada");
       const { user, address } = (await daemon.report()).slivers[0]!.login!;
       expect(real.ssh(address, "id -un", user)).toBe(`${user}\n`);
+      const { caches = [], slivers } = await daemon.report();
+      // Of this life or of one before, and the sliver has its copy.
+      expect([caches.length <= 1, slivers[0]?.volumes?.length]).toEqual([true, 1]);
+      for (const { id } of caches)
+        await daemon.rig.launcher.call("ChangeCache", [id, "delete"], AbortSignal.timeout(PATIENCE_MS));
       await daemon.deliver();
       await until("nothing is left", async () => (await real.leftovers()).length === 0);
     } catch (cause) {
