@@ -67,6 +67,17 @@ describe("a label with several offerings", () => {
     expect(offeringTypeOf(record(world, (nodes as string[])[0]!))).toBe("fixed");
   });
 
+  test("without room for one has all of its attempts left for the next", async () => {
+    const world = new World({ ...ONE_ZONE, capacity: { spot: 0 } });
+    const { journal } = await world.start(
+      "a",
+      launcherConfig([sold([spot!, fixed!], { "launch-retries": 2 })]),
+    );
+    world.cloud.faults.endsInError = 1;
+    expect((await served(world)).type).toBe("fixed");
+    expect(journal.events.filter(({ event }) => event === "node.launch-failed")).toHaveLength(2);
+  });
+
   test("a weight goes before a price", async () => {
     const world = new World(ONE_ZONE);
     await world.start("a", launcherConfig([sold([spot!, { ...dear, weight: 5 }])]));
