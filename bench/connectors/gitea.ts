@@ -9,6 +9,11 @@ import { startBare } from "./bare-node.ts";
 import { NODES, runnerOf, type Side, type Sides } from "./sides.ts";
 
 const SECRET = "s3cret";
+/** What Gitea says of a job (docs.gitea.com/usage/webhooks). */
+interface JobEvent {
+  readonly action: string;
+  readonly workflow_job: { readonly id: number };
+}
 
 /** Two repositories, each with a webhook and a workflow of its own, that is started by hand. */
 export async function openGitea(): Promise<Sides> {
@@ -41,8 +46,11 @@ export async function openGitea(): Promise<Sides> {
     request.on("data", (part: Buffer) => parts.push(part));
     request.on("end", () => {
       response.end();
-      const { action } = JSON.parse(Buffer.concat(parts).toString()) as { readonly action: string };
-      if (action === "queued") void startRunner();
+      const { action, workflow_job: job } = JSON.parse(Buffer.concat(parts).toString()) as JobEvent;
+      // Events come twice at times, and a second runner would wait for a job for ever.
+      if (action !== "queued" || known.has(job.id)) return;
+      known.add(job.id);
+      void startRunner();
     });
   });
   async function startRunner(): Promise<void> {
@@ -62,6 +70,7 @@ export async function openGitea(): Promise<Sides> {
       JSON.stringify({ ...runner, address: gitea.url, labels }),
     );
   }
+  const known = new Set<number>();
   let runners = 0;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
