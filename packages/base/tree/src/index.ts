@@ -17,7 +17,7 @@ export * from "./helpers.ts";
 export * from "./interrupted.ts";
 export * from "./lock.ts";
 export * from "./memory/index.ts";
-export { readDataFolder, writeDataFolder } from "./moving/edge/data-folder.ts";
+export { readDataFolder, type Stopped, writeDataFolder } from "./moving/edge/data-folder.ts";
 export { MoveRefused } from "./moving/errors.ts";
 export { requestBytes } from "./request-size.ts";
 export {

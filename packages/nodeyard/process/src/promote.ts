@@ -3,6 +3,7 @@ import { messageOf } from "@nodeyard/runtime";
 import type { Log } from "@nodeyard/telemetry";
 import type { Machine } from "@nodeyard/telemetry/machine";
 import {
+  type Forwarder,
   type LeavingTree,
   openLeaving,
   putBack,
@@ -58,58 +59,69 @@ export async function startPromotion(
       `the state folder ${stateFolder} holds no tree; name another with --state DIR`,
     );
   const leaving = openLeaving(stateFolder, machine.clock.now());
+  const arrived = Promise.withResolvers<void>();
+  let forwarder: Forwarder | undefined;
   try {
     const { state, movedAt } = leaving;
     if (movedAt === undefined) {
       await refuseIfUp(config, machine);
       writeDataFolder(dataOf(data), state);
       leaving.leave();
-      log.info(
-        { data, znodes: state.znodes.size, sessions: state.sessions.size },
-        `the tree is written: start the ZooKeeper at ${servers} now`,
-      );
-    } else log.info({ moved: new Date(movedAt).toISOString() }, `the tree is at ${servers}`);
-    const tree = await whenUp(config, machine, log, stopping);
-    try {
-      if (movedAt === undefined) await compare(tree, leaving, servers);
-    } finally {
-      await tree.close();
     }
-    const forwarder = await startForwarder({
+    forwarder = await startForwarder({
       servers,
       passwords: leaving.passwords,
       clock: machine.clock,
+      ready: arrived.promise,
       socket: socketPath(stateFolder),
       ...(config.tls && { tls: tlsOf(config.tls) }),
       ...(listen && { tcp: listen }),
     });
-    log.info({ servers, addresses: forwarder.addresses }, "the ZooKeeper has everything; clients go on");
-    return {
-      close: async () => {
-        if (forwarder.clients > 0)
-          log.warn({ clients: forwarder.clients }, `clients that still come here: tell them ${servers}`);
-        await forwarder.close();
-        leaving.close();
-      },
-    };
+    if (movedAt === undefined)
+      log.info(
+        { data, znodes: state.znodes.size, sessions: state.sessions.size },
+        `the tree is written: start the ZooKeeper at ${servers} now`,
+      );
+    else log.info({ moved: new Date(movedAt).toISOString() }, `the tree is at ${servers}`);
+    const tree = await whenUp(config, machine, log, stopping);
+    try {
+      await compare(tree, leaving, servers);
+    } finally {
+      await tree.close();
+    }
   } catch (error) {
+    await forwarder?.close();
     leaving.close();
     throw error;
   }
+  arrived.resolve();
+  const { addresses } = forwarder;
+  log.info({ servers, addresses }, "the ZooKeeper has everything; clients go on");
+  return {
+    close: async () => {
+      if (forwarder.clients > 0)
+        log.warn({ clients: forwarder.clients }, `clients that still come here: tell them ${servers}`);
+      await forwarder.close();
+      leaving.close();
+    },
+  };
 }
 
 /**
- * Makes the tree that a stopped ZooKeeper has in its folders that of a state folder: what was moved there, and all that was written since. Throws
- * MoveRefused, StoreRefused. Returns how much it was.
+ * Makes the tree that a stopped ZooKeeper has in its folders that of a state folder: what was moved there, and all that was written since. Rejects
+ * with MoveRefused, StoreRefused, and ProcessError where the ZooKeeper runs, if it is named. Returns how much it was.
  */
-export function takeBack(
-  stateFolder: string,
+export async function takeBack(
+  wish: Omit<PromoteWish, "data">,
   folders: readonly string[],
-): { readonly znodes: number; readonly sessions: number } {
+  machine: Machine,
+): Promise<{ readonly znodes: number; readonly sessions: number }> {
+  const { stateFolder, files, to } = wish;
+  if (files !== undefined || to !== undefined) await refuseIfUp(await targetOf(wish, machine), machine);
   makeStateFolder(stateFolder);
-  const state = readDataFolder(folders);
-  putBack(stateFolder, state);
-  return { znodes: state.znodes.size, sessions: state.sessions.size };
+  const stopped = readDataFolder(folders);
+  putBack(stateFolder, stopped, machine.clock.now());
+  return { znodes: stopped.state.znodes.size, sessions: stopped.state.sessions.size };
 }
 
 /** The ZooKeeper that is meant. Its root becomes that of the tree, so it has no chroot. */
@@ -151,7 +163,7 @@ async function refuseIfUp(config: ZookeeperConfig, machine: Machine): Promise<vo
   await tree.close();
   throw new ProcessError(
     "process.zookeeper_runs",
-    `a ZooKeeper runs at ${connectionString(config)} already: stop it, and empty its dataDir; it starts when the tree is written`,
+    `a ZooKeeper runs at ${connectionString(config)}: stop it first; to move a tree there, empty its dataDir, too`,
   );
 }
 

@@ -92,7 +92,8 @@ describe.skipIf(requireZooKeeper())("from one machine to a ZooKeeper and back", 
       expect((await promotion!.kill("SIGTERM")).code).toBe(0);
       const gone = await site.run("-c", site.config, "up");
       expect(gone).toMatchObject({ code: 1, err: expect.stringContaining("moved to a ZooKeeper at") });
-      expect(await site.run("promote", "--back", "--data", zookeeper.dataDir)).toMatchObject({
+      const back = ["promote", "-c", moved, "--back", "--data", zookeeper.dataDir];
+      expect(await site.run(...back)).toMatchObject({
         code: 0,
         out: expect.stringMatching(/^\d+ znodes and \d+ sessions are in .*; start it with: nodeyard up\n$/),
       });

@@ -9,7 +9,7 @@ const { JuteReader, JuteWriter } = wire;
 /** All of a ZooKeeper at one moment, as its files have it. */
 export interface ZooKeeperState {
   zxid: bigint;
-  /** By path, "/" included, "/zookeeper" and what is below it left out; a parent comes before its children. */
+  /** By path, "/" included; a parent comes before its children. */
   readonly znodes: Map<string, Znode>;
   /** The timeout of each session in milliseconds, by its id. */
   readonly sessions: Map<bigint, number>;
@@ -18,6 +18,8 @@ export interface ZooKeeperState {
 /** "ZKSN", the first bytes of a snapshot. */
 const MAGIC = 0x5a4b534e;
 const VERSION = 2;
+/** In the place of an owner: a container. */
+export const CONTAINER = -(1n << 63n);
 /** In place of the number of an access list: everything for everybody. */
 const OPEN_LIST = -1n;
 /** ZooKeeper's own znodes, which each server must find. */
@@ -67,8 +69,7 @@ export function encodeSnapshot({ znodes, sessions }: ZooKeeperState): Buffer {
 }
 
 /**
- * Reads a snapshot of the zxid that its file's name has. Throws ProtocolError where it is damaged or no snapshot, MoveRefused or
- * InvalidAccessList where it has what the embedded tree has not.
+ * Reads a snapshot of the zxid that its file's name has. Throws ProtocolError where it is damaged or no snapshot.
  */
 export function decodeSnapshot(bytes: Buffer, zxid: bigint): ZooKeeperState {
   const reader = new JuteReader(bytes);
@@ -81,21 +82,36 @@ export function decodeSnapshot(bytes: Buffer, zxid: bigint): ZooKeeperState {
   for (let left = reader.count(LEAST.list); left > 0; left--) lists.set(reader.long(), readList(reader));
   const znodes = new Map<string, Znode>();
   for (let path = reader.string(); path !== "/"; path = reader.string()) {
-    const znode = readZnode(reader, path, lists);
-    if (!isOwn(path)) addZnode(znodes, path === "" ? "/" : path, znode);
+    addZnode(znodes, path === "" ? "/" : path, readZnode(reader, lists));
   }
   const end = reader.offset;
   if (reader.long() !== BigInt(adler32(bytes.subarray(0, end)))) throw new ProtocolError("a wrong checksum");
   return { zxid, znodes, sessions };
 }
 
-/** Of ZooKeeper's own znodes, which the embedded tree has not. A quota that somebody has set would be lost. */
-export function isOwn(path: string): boolean {
-  if (path.startsWith(`${QUOTAS}/`))
-    throw new MoveRefused(
-      `it limits znodes (${path}), which the embedded tree cannot do: remove the quota first`,
-    );
-  return path === OWN || path.startsWith(`${OWN}/`);
+/**
+ * Makes it a state that the embedded tree can have, when all logs are applied: without ZooKeeper's own znodes. Throws MoveRefused for what would
+ * be lost (quotas, containers, times to live), and InvalidAccessList.
+ */
+export function settle({ znodes }: ZooKeeperState): void {
+  for (const [path, znode] of znodes) {
+    if (path.startsWith(`${QUOTAS}/`))
+      throw new MoveRefused(
+        `it limits znodes (${path}), which the embedded tree cannot do: remove the quota first`,
+      );
+    if (path === OWN || path.startsWith(`${OWN}/`)) znodes.delete(path);
+    else if (isMarked(znode.ephemeralOwner))
+      throw new MoveRefused(
+        `${path} is a container or has a time to live, which the embedded tree has not: remove it first`,
+      );
+    else znode.acl = znode.acl && resolveAccess(path, znode.acl, TRUSTED);
+  }
+  znodes.get("/")?.children.delete(OWN.slice(1));
+}
+
+/** In the place of an owner ZooKeeper marks containers and znodes with a time to live. */
+function isMarked(owner: bigint): boolean {
+  return owner < 0n && (BigInt.asUintN(64, owner) >> 56n === 0xffn || owner === CONTAINER);
 }
 
 /** Adds a znode, also to the children of its parent, if it has one. */
@@ -123,13 +139,9 @@ function writeZnode(writer: wire.JuteWriter, path: string, znode: Znode, list: b
   writer.long(znode.pzxid);
 }
 
-function readZnode(
-  reader: wire.JuteReader,
-  path: string,
-  lists: ReadonlyMap<bigint, readonly AccessEntry[]>,
-): Znode {
+function readZnode(reader: wire.JuteReader, lists: ReadonlyMap<bigint, readonly AccessEntry[]>): Znode {
   const data = reader.nullableBuffer();
-  const acl = accessListOf(path, lists.get(reader.long()));
+  const acl = lists.get(reader.long());
   const [czxid, mzxid, ctime, mtime] = [
     reader.long(),
     reader.long(),
@@ -137,19 +149,9 @@ function readZnode(
     reader.longNumber(),
   ];
   const [version, cversion, aversion] = [reader.int(), reader.int(), reader.int()];
-  const ephemeralOwner = ownerOf(path, reader.long());
-  const pzxid = reader.long();
+  const [ephemeralOwner, pzxid] = [reader.long(), reader.long()];
   const kept = { data, acl, czxid, mzxid, ctime, mtime, version, cversion, aversion, ephemeralOwner, pzxid };
   return { ...kept, children: new Set() };
-}
-
-/** The owner of an ephemeral znode. In the same field ZooKeeper marks containers and znodes with a time to live. */
-export function ownerOf(path: string, owner: bigint): bigint {
-  if (owner < 0n && (BigInt.asUintN(64, owner) >> 56n === 0xffn || owner === -(1n << 63n)))
-    throw new MoveRefused(
-      `${path} is a container or has a time to live, which the embedded tree has not: remove it first`,
-    );
-  return owner;
 }
 
 function writeList(writer: wire.JuteWriter, entries: readonly AccessEntry[]): void {
@@ -159,11 +161,6 @@ function writeList(writer: wire.JuteWriter, entries: readonly AccessEntry[]): vo
     writer.string(scheme);
     writer.string(id);
   }
-}
-
-/** The list as the embedded tree keeps it; absent entries are the usual list. Throws InvalidAccessList where it could not obey it. */
-export function accessListOf(path: string, entries: readonly AccessEntry[] | undefined): AccessList {
-  return entries && resolveAccess(path, entries, TRUSTED);
 }
 
 export function readList(reader: wire.JuteReader): readonly AccessEntry[] {

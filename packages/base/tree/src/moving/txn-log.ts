@@ -2,16 +2,7 @@ import { wire } from "@nodeyard/zookeeper";
 import type { AccessEntry } from "../engine/index.ts";
 import { newZnode, type Znode } from "../engine/znode.ts";
 import { MoveRefused } from "./errors.ts";
-import {
-  accessListOf,
-  addZnode,
-  adler32,
-  isOwn,
-  ownerOf,
-  parentPath,
-  readList,
-  type ZooKeeperState,
-} from "./snapshot.ts";
+import { addZnode, adler32, CONTAINER, parentPath, readList, type ZooKeeperState } from "./snapshot.ts";
 
 const { JuteReader, OpCode } = wire;
 
@@ -31,9 +22,10 @@ interface Happened {
 /**
  * Applies a log of ZooKeeper 3.4 to 3.9 to the state of an earlier snapshot, as DataTree.processTxn of its server does. ZooKeeper writes snapshots
  * while clients write, so the first transactions may be in the snapshot already: each can be applied twice. A log ends with zeros, or
- * in the middle of an entry that was never acknowledged.
+ * in the middle of an entry that was never acknowledged. Throws MoveRefused where an entry is damaged, unless it is the `last` log, whose end may
+ * have been torn, and where transactions are missing before it.
  */
-export function applyLog(bytes: Buffer, state: ZooKeeperState): void {
+export function applyLog(bytes: Buffer, state: ZooKeeperState, last: boolean): void {
   if (bytes.length < HEADER_BYTES || bytes.readInt32BE(0) !== MAGIC)
     throw new MoveRefused("it is no log of a ZooKeeper");
   for (let at = HEADER_BYTES; at + 12 <= bytes.length; ) {
@@ -41,7 +33,10 @@ export function applyLog(bytes: Buffer, state: ZooKeeperState): void {
     const start = at + 12;
     if (size <= 0 || start + size >= bytes.length) return;
     const entry = bytes.subarray(start, start + size);
-    if (bytes.readBigInt64BE(at) !== BigInt(adler32(entry))) return;
+    if (bytes.readBigInt64BE(at) !== BigInt(adler32(entry))) {
+      if (last) return;
+      throw new MoveRefused(`the transaction at byte ${at} is damaged, and later logs follow`);
+    }
     applyEntry(new JuteReader(entry), state);
     // Each entry ends with a "B".
     at = start + size + 1;
@@ -55,6 +50,11 @@ function applyEntry(reader: wire.JuteReader, state: ZooKeeperState): void {
   const time = reader.longNumber();
   const type = reader.int();
   if (zxid <= state.zxid) return;
+  // Within an epoch each number is used.
+  if (zxid >> 32n === state.zxid >> 32n && zxid !== state.zxid + 1n)
+    throw new MoveRefused(
+      `the transactions between 0x${state.zxid.toString(16)} and 0x${zxid.toString(16)} are missing: name dataLogDir, too, if it is another folder`,
+    );
   apply(reader, type, { session, zxid, time }, state);
   state.zxid = zxid;
 }
@@ -84,7 +84,7 @@ function apply(reader: wire.JuteReader, type: number, happened: Happened, state:
       const list = readList(reader);
       const znode = znodes.get(path);
       if (znode === undefined) return;
-      znode.acl = accessListOf(path, list);
+      znode.acl = list;
       znode.aversion = reader.int();
       return;
     }
@@ -130,8 +130,6 @@ function create(
   const isSimple = type === OpCode.create || type === OpCode.create2;
   const ephemeral = isSimple && reader.bool();
   const created = reader.left >= 4 ? reader.int() : -1;
-  if (isOwn(path)) return;
-  if (!isSimple) ownerOf(path, -(1n << 63n));
   const parent = znodes.get(parentPath(path));
   if (parent === undefined) return;
   // The count of the parent's children is in the transaction, for the case that the snapshot has a later one.
@@ -141,8 +139,9 @@ function create(
     parent.pzxid = zxid;
   }
   if (znodes.has(path)) return;
-  const owner = ephemeral ? session : 0n;
-  addZnode(znodes, path, newZnode(data, zxid, time, owner, accessListOf(path, list)));
+  // One with a time to live is marked in another way, and refused as a container is.
+  const owner = !isSimple ? CONTAINER : ephemeral ? session : 0n;
+  addZnode(znodes, path, newZnode(data, zxid, time, owner, list));
 }
 
 function remove(path: string, zxid: bigint, znodes: Map<string, Znode>): void {

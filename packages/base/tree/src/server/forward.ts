@@ -15,8 +15,8 @@ import type { Listener, Peer, PeerHandlers, TcpOptions } from "./peer.ts";
 
 /** Milliseconds between two tries to reach a server of the ZooKeeper. */
 const RETRY_MS = 100;
-/** Most bytes that a client has not taken yet. */
-const MAX_QUEUED = 64 * 1024 * 1024;
+/** Most bytes that clients together have not taken yet: a ZooKeeper cannot be told to wait. */
+const MAX_QUEUED = 256 * 1024 * 1024;
 /** Longer than any handshake. What begins with a larger number is a four-letter word. */
 const MAX_HANDSHAKE = 4096;
 
@@ -28,6 +28,8 @@ export interface ForwarderOptions {
   /** The secret that each session got here, by its id. ZooKeeper wants another one. */
   readonly passwords: ReadonlyMap<bigint, Uint8Array>;
   readonly clock: Clock;
+  /** Clients are let in at once, and wait until this resolves. */
+  readonly ready: Promise<void>;
   /** Where the tree was served: the path of the Unix socket, and the address by TCP. */
   readonly socket: string;
   readonly tcp?: TcpOptions;
@@ -50,6 +52,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   const target = {
     hosts: parseConnectionString(options.servers).hosts,
     connector: new SocketConnector(options.tls),
+    queuedBytes: 0,
   };
   const admit = (peer: Peer): PeerHandlers => {
     const passage = new Passage(peer, options, target, passages.size);
@@ -84,6 +87,8 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
 interface Target {
   readonly hosts: readonly HostAndPort[];
   readonly connector: Connector;
+  /** Bytes that all clients have not taken yet. */
+  queuedBytes: number;
 }
 
 /** One client and its connection to a server. */
@@ -105,35 +110,59 @@ class Passage implements PeerHandlers {
   #known: Uint8Array | undefined;
   /** Counts through the servers. */
   #server: number;
+  /** Bytes that the client has not taken yet. */
+  #queued = 0;
 
   constructor(peer: Peer, options: ForwarderOptions, target: Target, server: number) {
     this.#peer = peer;
     this.#options = options;
     this.#target = target;
     this.#server = server;
-    void this.#dial();
   }
 
   arrived(bytes: Buffer): void {
     if (this.#request === undefined) return this.#send(bytes);
-    this.#request = Buffer.concat([this.#request, bytes]);
-    const whole = this.#asked(this.#request);
-    if (whole === undefined) return;
-    this.#request = undefined;
-    this.#send(whole);
+    this.#trusting(() => {
+      this.#request = Buffer.concat([this.#request!, bytes]);
+      const whole = this.#asked(this.#request);
+      if (whole === undefined) return;
+      this.#request = undefined;
+      this.#send(whole);
+      // Not before: a ZooKeeper counts connections by address, and all of these have one.
+      void this.#options.ready.then(() => this.#dial());
+    });
   }
 
-  drained(): void {}
+  drained(): void {
+    this.#count(0);
+  }
 
   closed(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#count(0);
     this.#retry?.cancel();
     this.#link?.destroy();
     this.onEnd();
   }
 
+  /** Ends the connection on a handshake that is none. */
+  #trusting(act: () => void): void {
+    try {
+      act();
+    } catch {
+      this.closed();
+      this.#peer.destroy();
+    }
+  }
+
+  #count(queued: number): void {
+    this.#target.queuedBytes += queued - this.#queued;
+    this.#queued = queued;
+  }
+
   async #dial(): Promise<void> {
+    if (this.#isOver) return;
     const { connector, hosts } = this.#target;
     const { host, port } = hosts[this.#server++ % hosts.length]!;
     const [address] = await connector.resolve(host).catch(() => []);
@@ -147,7 +176,8 @@ class Passage implements PeerHandlers {
           this.#peer.resume();
           for (const bytes of this.#early.splice(0)) this.#send(bytes);
         },
-        received: (bytes, length) => this.#received(Buffer.from(bytes.subarray(0, length))),
+        received: (bytes, length) =>
+          this.#trusting(() => this.#received(Buffer.from(bytes.subarray(0, length)))),
         drained: () => this.#peer.resume(),
         closed: () => (this.#isOpen ? this.#end() : this.#later()),
       },
@@ -176,7 +206,8 @@ class Passage implements PeerHandlers {
       if (passed !== undefined) this.#response = undefined;
     }
     if (passed !== undefined) this.#peer.write(passed);
-    if (this.#peer.queuedBytes > MAX_QUEUED) {
+    this.#count(this.#peer.queuedBytes);
+    if (this.#target.queuedBytes > MAX_QUEUED) {
       this.closed();
       this.#peer.destroy();
     }

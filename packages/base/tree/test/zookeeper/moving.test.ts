@@ -1,4 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { seededRandom, systemClock, systemRandom } from "@nodeyard/runtime";
@@ -114,12 +116,19 @@ describe.skipIf(requireZooKeeper())("a tree that moves", { timeout: 0 }, () => {
       servers: `127.0.0.1:${server.plainPort}`,
       passwords: leaving.passwords,
       clock: systemClock,
+      ready: Promise.resolve(),
       socket: join(bench.folder, "tree.sock"),
       tcp: { host: "127.0.0.1", port: port! },
     });
     expect(await lives.ask("holds")).toEqual([true, ["me", "me"], false]);
     expect(await lives.ask("private")).toBe("seen");
     expect(await lives.ask("number")).toBe("/numbers/n-0000000001");
+
+    // A client that sends nonsense loses its own connection.
+    const hostile = connectTcp(port!, "127.0.0.1");
+    hostile.on("error", () => {}).write(Buffer.from([0, 0, 0, 1, 0]));
+    await once(hostile, "close");
+    expect(await lives.ask("private")).toBe("seen");
 
     // What ZooKeeper's clients do meanwhile, through several snapshots and with its end in the middle.
     {
@@ -152,7 +161,15 @@ describe.skipIf(requireZooKeeper())("a tree that moves", { timeout: 0 }, () => {
     await expect(
       openEmbeddedTree({ folder: bench.folder, clock: systemClock, random: systemRandom }),
     ).rejects.toMatchObject({ code: "tree.store_moved" });
-    putBack(bench.folder, readDataFolder([server.dataDir]));
+    const stopped = readDataFolder([server.dataDir]);
+    // The one that somebody started on an empty folder, and one whose log is in another.
+    const other = await zooKeeperOn(() => {});
+    const empty = readDataFolder([other.dataDir]);
+    expect(() => putBack(bench.folder, empty, Date.now())).toThrow(/ends before the tree moved there/);
+    const without = { ...stopped, snapshot: stopped.state.zxid };
+    expect(() => putBack(bench.folder, without, Date.now())).toThrow(/name dataLogDir, too/);
+    putBack(bench.folder, stopped, Date.now());
+    expect(existsSync(join(bench.folder, "tree.sqlite.moved"))).toBe(true);
     const back = await startBench({ folder: bench.folder, tcp: { port: port! } });
     onTestFinished(() => back.close());
     for (const [path, stat] of before) expect([path, await back.tree.stat(path)]).toEqual([path, stat]);
@@ -176,7 +193,9 @@ describe.skipIf(requireZooKeeper())("a tree that moves", { timeout: 0 }, () => {
     const server = await zooKeeperOn((dataDir) => writeDataFolder(dataDir, leaving.state));
     expect(() => writeDataFolder(server.dataDir, leaving.state)).toThrow(/has data already/);
     leaving.close();
-    expect(() => putBack(folder, leaving.state)).toThrow(/has not moved, and that would be lost/);
+    expect(() => putBack(folder, { state: leaving.state, snapshot: undefined }, Date.now())).toThrow(
+      /has not moved, and that would be lost/,
+    );
     const refused = async (make: (zk: Awaited<ReturnType<typeof client>>) => Promise<unknown>) => {
       await using zk = await client(`127.0.0.1:${server.plainPort}`);
       await make(zk);
@@ -184,8 +203,35 @@ describe.skipIf(requireZooKeeper())("a tree that moves", { timeout: 0 }, () => {
     };
     const address = [{ perms: 31, scheme: "ip", id: "127.0.0.1" }];
     expect(await refused((zk) => zk.create("/by-address", bytes(""), { acl: address }))).toThrow(
-      /log\.[0-9a-f]+: the access list of \/by-address is refused: ip:127.0.0.1/,
+      /^the access list of \/by-address is refused: ip:127.0.0.1/,
     );
+    expect(await refused((zk) => zk.create("/c", bytes(""), { container: true }))).toThrow(/by-address/);
+    expect(await refused((zk) => zk.delete("/by-address"))).toThrow(
+      /\/c is a container or has a time to live/,
+    );
+    await refused((zk) => zk.delete("/c"));
     expect(() => readDataFolder([folder])).toThrow(/have no snapshot that can be read/);
+
+    // A log in the middle that is damaged, and one that is missing.
+    const logs = join(server.dataDir, "version-2");
+    await refused(async (zk) => {
+      for (let at = 0; at < 200; at++) await zk.create(`/many-${at}`);
+    });
+    await server.kill();
+    const [first, second] = readdirSync(logs)
+      .filter((name) => name.startsWith("log."))
+      .sort((a, b) => (BigInt(`0x${a.slice(4)}`) < BigInt(`0x${b.slice(4)}`) ? -1 : 1));
+    for (const name of readdirSync(logs))
+      if (name.startsWith("snapshot.") && name !== `snapshot.${leaving.state.zxid.toString(16)}`)
+        rmSync(join(logs, name));
+    const whole = readFileSync(join(logs, second!));
+    writeFileSync(
+      join(logs, second!),
+      Buffer.concat([whole.subarray(0, 40), Buffer.from([255]), whole.subarray(41)]),
+    );
+    expect(() => readDataFolder([server.dataDir])).toThrow(/the transaction at byte 16 is damaged/);
+    writeFileSync(join(logs, second!), whole);
+    rmSync(join(logs, first!));
+    expect(() => readDataFolder([server.dataDir])).toThrow(/the transactions between .* are missing/);
   });
 });

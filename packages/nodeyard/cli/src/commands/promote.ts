@@ -26,18 +26,19 @@ export function definePromote(command: Command, session: Session): void {
   ).action(async ({ to, data, back, ...options }: PromoteOptions) => {
     const { machine, io } = session;
     const stateFolder = stateOf(session);
+    const files = session.options().config === undefined ? undefined : filesOf(session);
+    const named = defined({ to, files });
     if (back === true) {
       if (data === undefined)
         throw new UsageError("--back needs --data FOLDER: the dataDir of the ZooKeeper");
-      const { znodes, sessions } = await takeBack(stateFolder, data);
+      const { znodes, sessions } = await takeBack({ stateFolder, ...named }, data, machine);
       io.out(`${znodes} znodes and ${sessions} sessions are in ${stateFolder}; start it with: nodeyard up\n`);
       return;
     }
     if (data !== undefined && data.length > 1) throw new UsageError("a tree moves to one --data FOLDER");
     const log = logOf(session);
     const listen = tcpOf(options);
-    const files = session.options().config === undefined ? undefined : filesOf(session);
-    const wish = { stateFolder, ...defined({ to, data: data?.[0], listen, files }) };
+    const wish = { stateFolder, ...named, ...defined({ data: data?.[0], listen }) };
     const exitCode = await untilStopped(machine, log, (stopping) =>
       startPromotion(wish, machine, log, stopping),
     ).finally(() => log.flush());

@@ -1,7 +1,8 @@
-import { existsSync } from "node:fs";
+import { existsSync, linkSync, rmSync } from "node:fs";
 import type { Stat } from "../../contract.ts";
 import { DataTree, type ZnodeRow } from "../../engine/index.ts";
 import { fromRow, toRow } from "../../engine/znode.ts";
+import type { Stopped } from "../../moving/edge/data-folder.ts";
 import { MoveRefused } from "../../moving/errors.ts";
 import { zooKeeperPassword } from "../../moving/passwords.ts";
 import type { ZooKeeperState } from "../../moving/snapshot.ts";
@@ -56,12 +57,20 @@ export function openLeaving(folder: string, nowMs: number): LeavingTree {
 }
 
 /**
- * Makes a tree that a ZooKeeper had the tree of a state folder, whose own tree has moved, or which has none. Throws MoveRefused where it has
- * one, and StoreRefused.
+ * Makes a tree that a ZooKeeper had the tree of a state folder, whose own tree has moved, or which has none. What it replaces stays beside it,
+ * as `tree.sqlite.moved`. Throws MoveRefused where the folder has a tree that has not moved, or the ZooKeeper never had the one that did, and
+ * StoreRefused.
  */
-export function putBack(folder: string, { zxid, znodes, sessions }: ZooKeeperState): void {
+export function putBack(folder: string, { state, snapshot }: Stopped, nowMs: number): void {
   const { file } = prepareFolder(folder);
-  const former = existsSync(file) ? formerSessions(folder) : new Map<bigint, Uint8Array>();
+  const former = existsSync(file) ? formerOf(folder, nowMs) : undefined;
+  if (former !== undefined && state.zxid < former.state.zxid)
+    throw new MoveRefused(
+      `the ZooKeeper's data ends before the tree moved there (zxid 0x${state.zxid.toString(16)}, and the tree had 0x${former.state.zxid.toString(16)}): name the dataDir of the one that started on it`,
+    );
+  if (snapshot !== undefined && snapshot !== former?.state.zxid)
+    throw new MoveRefused("there is no log of transactions beside the snapshot: name dataLogDir, too");
+  const { znodes, sessions, zxid } = state;
   const puts: ZnodeRow[] = [...znodes].map(([path, znode]) => toRow(path, znode));
   // A client that came by the forwarder still knows the secret that it got here.
   const sessionPuts = [...sessions].map(
@@ -69,24 +78,31 @@ export function putBack(folder: string, { zxid, znodes, sessions }: ZooKeeperSta
       id,
       kind: "wire",
       timeoutMs,
-      password: former.get(id) ?? zooKeeperPassword(id),
+      password: former?.passwords.get(id) ?? zooKeeperPassword(id),
     }),
   );
   replaceTree(folder, (partial) => {
     const made = SqliteFile.open(partial);
     made.fill({ zxid, puts, deletes: [], sessionPuts, sessionDeletes: [] }, readOpenings(file));
     made.close();
+    if (former === undefined) return;
+    rmSync(`${file}.moved`, { force: true });
+    linkSync(file, `${file}.moved`);
   });
 }
 
-function formerSessions(folder: string): Map<bigint, Uint8Array> {
-  const leaving = openLeaving(folder, 0);
-  leaving.close();
-  if (leaving.movedAt === undefined)
+/** Before anything is read, and so counted: a folder whose tree is here stays as it is. */
+function formerOf(folder: string, nowMs: number): LeavingTree {
+  const file = opened(folder);
+  const movedAt = file.movedAt();
+  file.close();
+  if (movedAt === undefined)
     throw new MoveRefused(
       `the state folder ${folder} has a tree that has not moved, and that would be lost: name another with --state DIR`,
     );
-  return new Map(leaving.passwords);
+  const leaving = openLeaving(folder, nowMs);
+  leaving.close();
+  return leaving;
 }
 
 function opened(folder: string): SqliteFile {

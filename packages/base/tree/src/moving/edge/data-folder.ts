@@ -13,7 +13,7 @@ import { messageOf } from "@nodeyard/runtime";
 import { ProtocolError } from "@nodeyard/zookeeper";
 import { sync } from "../../embedded/edge/sync.ts";
 import { MoveRefused } from "../errors.ts";
-import { decodeSnapshot, encodeSnapshot, type ZooKeeperState } from "../snapshot.ts";
+import { decodeSnapshot, encodeSnapshot, settle, type ZooKeeperState } from "../snapshot.ts";
 import { applyLog } from "../txn-log.ts";
 
 /** The folder in a data folder that has the files of this format. */
@@ -45,15 +45,25 @@ export function writeDataFolder(folder: string, state: ZooKeeperState): void {
  * Reads what a ZooKeeper that is stopped has in its folders (`dataDir`, and `dataLogDir` if that is another): its newest whole snapshot, and
  * all transactions since then. Throws MoveRefused where there is none, or something that the embedded tree has not.
  */
-export function readDataFolder(folders: readonly string[]): ZooKeeperState {
+export function readDataFolder(folders: readonly string[]): Stopped {
   const found = folders.flatMap((folder) => filesOf(join(folder, FILES)));
   const state = newest(
     found.filter(({ kind }) => kind === "snapshot"),
     folders,
   );
-  for (const { path } of found.filter(({ kind }) => kind === "log").sort(byZxid))
-    inFile(path, () => applyLog(readFileSync(path), state));
-  return state;
+  const snapshot = state.zxid;
+  const logs = found.filter(({ kind }) => kind === "log").sort(byZxid);
+  for (const { path } of logs)
+    inFile(path, () => applyLog(readFileSync(path), state, path === logs.at(-1)?.path));
+  settle(state);
+  return { state, snapshot: logs.length === 0 ? snapshot : undefined };
+}
+
+/** What a stopped ZooKeeper had. */
+export interface Stopped {
+  readonly state: ZooKeeperState;
+  /** The zxid of its snapshot, where it has no log: then it has written nothing since, or its log is elsewhere. */
+  readonly snapshot: bigint | undefined;
 }
 
 interface DataFile {
