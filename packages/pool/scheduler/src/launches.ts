@@ -7,6 +7,7 @@ import { judgeAgain, noteFailures, stoppedBy, tries } from "./gates.ts";
 import { gatesOf } from "./offerings.ts";
 import type { State, Turn } from "./state.ts";
 import type { LaunchWanted, LocalPool } from "./types.ts";
+import { wakeFreed } from "./waiting.ts";
 
 /**
  * Whether a planned launch is permitted by its plan: its label works, and its offering is open. A label that has to keep to a budget is
@@ -137,7 +138,8 @@ function begin(state: State, turn: Turn, launch: LaunchWanted): void {
   if (next === undefined) return void turn.actions.push({ type: "launch", node, probe });
   const { type, need } = next.offering;
   // Until the record shows it.
-  state.usage.set(node, state.usage.keysOf(node), { ...need, instances: need.instances ?? 1 });
+  const taken = { ...need, instances: need.instances ?? 1 };
+  wakeFreed(state, state.usage.set(node, state.usage.keysOf(node), taken));
   turn.actions.push({ type: "launch", node, probe, instead: { type, need } });
 }
 

@@ -4,12 +4,12 @@ import { noteReady } from "./candidates.ts";
 import { quotaFreed } from "./gates.ts";
 import { hostLeft, hostThere, offerHost, onTenantTook } from "./host-changes.ts";
 import { indexMaking } from "./launches.ts";
+import { oneInstance } from "./needs.ts";
 import { dueAt, forgetDue, noteState } from "./node-due.ts";
-import { oneInstance } from "./nodeset.ts";
 import { isElsewhere } from "./place.ts";
 import type { State, Turn } from "./state.ts";
 import { zoneKey } from "./used.ts";
-import { dirtyProvider, unreserve, wakeForLabels, wakeHeldUp, wakeTenant } from "./waiting.ts";
+import { unreserve, wakeForLabels, wakeFreed } from "./waiting.ts";
 
 /** States of nodes that are being deleted or will be: their capacity becomes free without any action of the scheduler. */
 const LEAVING: ReadonlySet<string> = new Set<NodeState>(["used", "deleting", "deleted", "failed", "aborted"]);
@@ -205,22 +205,6 @@ function account(
   wakeFreed(state, freed);
 }
 
-/** Less is used of these sums: wakes the pools, the tenants and the labels that may have waited for it. */
-export function wakeFreed(state: State, keys: readonly string[]): void {
-  for (const key of keys) {
-    const space = key.indexOf(" ");
-    const [kind, name] = [key.slice(0, space), key.slice(space + 1)];
-    if (kind === "tenant") wakeTenant(state, name);
-    else if (kind === "pool") {
-      const pool = state.pools.get(name);
-      if (pool === undefined) continue;
-      if (pool.blocked !== undefined) state.todo.pools.add(name);
-      wakeHeldUp(state, pool);
-    } else if (kind !== "zone" && !(kind === "launching" && launchesFreely(state, name)))
-      dirtyProvider(state, name);
-  }
-}
-
 /**
  * Keeps the count of nodes whose capacity becomes free by itself. A node that is deleted to make room counts from the decision on,
  * because its record changes later.
@@ -230,11 +214,6 @@ export function noteLeaving(state: State, id: string, entry: NodeEntry | undefin
   const { state: nodeState, provider, pool } = entry.record;
   const going = LEAVING.has(nodeState) || (state.leaving.has(id) && state.busyNodes.has(id));
   state.leaving.set(id, going ? poolKey(provider, pool) : undefined);
-}
-
-/** Whether the provider has no limit of concurrent launches, so that no request waits for the end of a launch. */
-function launchesFreely(state: State, provider: string): boolean {
-  return state.policy.providers.get(provider)?.maxConcurrency === Number.POSITIVE_INFINITY;
 }
 
 /** The sums in which a node counts. */

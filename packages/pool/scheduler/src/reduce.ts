@@ -12,7 +12,7 @@ import {
   serveAllLaunches,
 } from "./launches.ts";
 import { keepReady } from "./min-ready.ts";
-import { noteLeaving, onNode, reconsider, reconsiderAges, wakeFreed } from "./nodes.ts";
+import { noteLeaving, onNode, reconsider, reconsiderAges } from "./nodes.ts";
 import { onPolicy } from "./policy.ts";
 import type { PoolState } from "./pool-state.ts";
 import type { RegistryChange } from "./registry.ts";
@@ -22,7 +22,7 @@ import { type State, setVerdict, type Turn } from "./state.ts";
 import type { TimerKind } from "./timers.ts";
 import type { Output, SchedulerEvent } from "./types.ts";
 import { onUnreadable } from "./unreadable.ts";
-import { leavePlace, unreserve, wakeStarts } from "./waiting.ts";
+import { leavePlace, unreserve, wakeFreed, wakeStarts } from "./waiting.ts";
 
 /** The most pieces of deferred work in one turn, so that a turn stays short however much work waits. */
 const BUDGET = 256;

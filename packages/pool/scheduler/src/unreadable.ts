@@ -1,10 +1,10 @@
 import type { Resources } from "@nodeyard/driver";
 import type { NodeFields } from "@nodeyard/model";
 import { poolKey } from "@nodeyard/view";
-import { wakeFreed } from "./nodes.ts";
 import type { State } from "./state.ts";
 import type { SchedulerEvent } from "./types.ts";
 import { ANYBODY, ANYWHERE } from "./used.ts";
+import { wakeFreed } from "./waiting.ts";
 
 type Known = Partial<NodeFields>;
 

@@ -254,3 +254,24 @@ export function wakeTenant(state: State, tenant: string): void {
     recheck(state, "tenant", tenant, first);
   }
 }
+
+/** Less is used of these sums: wakes the pools, the tenants and the labels that may have waited for it. */
+export function wakeFreed(state: State, keys: readonly string[]): void {
+  for (const key of keys) {
+    const space = key.indexOf(" ");
+    const [kind, name] = [key.slice(0, space), key.slice(space + 1)];
+    if (kind === "tenant") wakeTenant(state, name);
+    else if (kind === "pool") {
+      const pool = state.pools.get(name);
+      if (pool === undefined) continue;
+      if (pool.blocked !== undefined) state.todo.pools.add(name);
+      wakeHeldUp(state, pool);
+    } else if (kind !== "zone" && !(kind === "launching" && launchesFreely(state, name)))
+      dirtyProvider(state, name);
+  }
+}
+
+/** Whether the provider has no limit of concurrent launches, so that no request waits for the end of a launch. */
+function launchesFreely(state: State, provider: string): boolean {
+  return state.policy.providers.get(provider)?.maxConcurrency === Number.POSITIVE_INFINITY;
+}
