@@ -2,10 +2,11 @@ import { add, exceeded, type Resources, subtract } from "@nodeyard/driver";
 import { labelKey, offeringKey, offeringTypeOf } from "@nodeyard/model";
 import type { NodeEntry } from "@nodeyard/view";
 import { stoppedBy } from "./gates.ts";
+import { times, total } from "./needs.ts";
 import { compareFigures, type Figures } from "./score.ts";
 import type { State } from "./state.ts";
 import type { LaunchWanted, LocalOffering, LocalPool } from "./types.ts";
-import { quotaOf, usedOfPool, usedOfProvider, usedOfTenant, zoneKey } from "./used.ts";
+import { quotaOf, usedOfPool, usedOfProvider, usedOfTenant, wholeQuotaOf, zoneKey } from "./used.ts";
 
 /** An offering of a label in one zone. */
 export interface Candidate {
@@ -52,7 +53,7 @@ export function candidatesOf(
 
 /** The figures that do not depend on the moment. */
 function asConfigured({ offering: { weight, price }, index }: Candidate): Figures {
-  const moment = { fits: true, failures: 0, said: false, room: 0, load: 0, readyMs: null };
+  const moment = { fits: true, foreign: false, failures: 0, said: false, room: 0, load: 0, readyMs: null };
   return { ...moment, weight, price, index };
 }
 
@@ -75,8 +76,15 @@ export interface Wanted {
   readonly tenant: string | null;
   /** Nodes of the label, which are all bought as one offering. */
   readonly count: number;
-  /** What the request takes beside them. */
+  /** What the request launches beside them. */
   readonly beside: Resources;
+  /** What its ready nodes take; absent: it has none. */
+  readonly ready?: Resources;
+}
+
+export interface Chosen {
+  readonly candidate: Candidate;
+  readonly figures: Figures;
 }
 
 /** The best candidate for nodes of a label in a zone, with its figures; undefined: none can ever be had for them, or all are closed. */
@@ -88,20 +96,39 @@ export function choose(
   az: string | null,
   wanted: Wanted,
   without: readonly string[] = [],
-): { readonly candidate: Candidate; readonly figures: Figures } | undefined {
-  let best: { candidate: Candidate; figures: Figures } | undefined;
-  const limits = limitsOf(state, pool, wanted.tenant);
+): Chosen | undefined {
+  let best: Chosen | undefined;
+  const limits = limitsOf(state, pool, wanted.tenant, wanted.ready);
   for (const candidate of candidatesOf(pool, label, az) ?? []) {
-    const { offering, key } = candidate;
+    const { offering } = candidate;
     // Those that come now cost more, or weigh less.
     if (best?.figures.fits && !isLike(offering, best.candidate.offering)) break;
-    if (without.includes(offering.type) || isTooDear(offering)) continue;
-    if (state.gates.closed.size > 0 && stoppedBy(state, steady, key, wanted.request) !== undefined) continue;
+    if (without.includes(offering.type) || !isOpen(state, steady, candidate, wanted.request)) continue;
     const figures = figuresOf(state, steady, pool, candidate, wanted, limits);
-    if (!figures.fits && neverFits(limits, offering, wanted)) continue;
+    if (figures.foreign && neverFits(limits, offering, wanted)) continue;
     if (best === undefined || compareFigures(figures, best.figures) < 0) best = { candidate, figures };
   }
   return best;
+}
+
+/** Whether a request may buy it now, if there is room. */
+export function isOpen(state: State, steady: number, { offering, key }: Candidate, request: string): boolean {
+  if (isTooDear(offering)) return false;
+  return state.gates.closed.size === 0 || stoppedBy(state, steady, key, request) === undefined;
+}
+
+/** Whether nodes of a label could be had as one of its offerings if nothing else were there, the others of the request as the least. */
+export function canEverFit(
+  state: State,
+  pool: LocalPool,
+  { offering }: Candidate,
+  label: string,
+  launching: readonly string[],
+  tenant: string | null,
+): boolean {
+  const others = launching.filter((other) => other !== label);
+  const count = launching.length - others.length;
+  return !neverFits(limitsOf(state, pool, tenant), offering, { count, beside: total(pool, others) });
 }
 
 function isLike(a: LocalOffering, b: LocalOffering): boolean {
@@ -109,19 +136,43 @@ function isLike(a: LocalOffering, b: LocalOffering): boolean {
 }
 
 /** What limits nodes, with what is used of it: of the pool, of the provider, of the tenant. */
-type Limit = { readonly limit: Resources; readonly used: Resources };
+interface Limit {
+  readonly limit: Resources;
+  readonly used: Resources;
+  /** The part of `used` that the request has itself: its ready nodes, which its tenant's limit counts too. */
+  readonly kept: Resources;
+  /** Absent: as `limit`. The cloud's own, of which others leave `limit` at present. */
+  readonly whole?: Resources;
+}
 
-function limitsOf(state: State, pool: LocalPool, tenant: string | null): readonly Limit[] {
+function limitsOf(
+  state: State,
+  pool: LocalPool,
+  tenant: string | null,
+  ready: Resources = {},
+): readonly Limit[] {
   const own = tenant === null ? undefined : state.policy.tenantLimits.get(tenant);
   return [
-    { limit: pool.limits, used: usedOfPool(state, pool) },
-    { limit: quotaOf(state, pool), used: usedOfProvider(state, pool.provider) },
-    ...(own === undefined ? [] : [{ limit: own, used: usedOfTenant(state, tenant!) }]),
+    { limit: pool.limits, used: usedOfPool(state, pool), kept: {} },
+    {
+      limit: quotaOf(state, pool),
+      used: usedOfProvider(state, pool.provider),
+      kept: {},
+      whole: wholeQuotaOf(state, pool),
+    },
+    ...(own === undefined
+      ? []
+      : [{ limit: own, used: add(usedOfTenant(state, tenant!), ready), kept: ready }]),
   ];
 }
 
-function neverFits(limits: readonly Limit[], { need }: LocalOffering, { count, beside }: Wanted): boolean {
-  return limits.some(({ limit }) => exceeded(limit, {}, add(beside, times(need, count))) !== undefined);
+function neverFits(
+  limits: readonly Limit[],
+  { need }: LocalOffering,
+  { count, beside }: Pick<Wanted, "count" | "beside">,
+): boolean {
+  const all = add(beside, times(need, count));
+  return limits.some(({ limit, kept, whole = limit }) => exceeded(whole, kept, all) !== undefined);
 }
 
 /** The figures of a candidate. All but the first are looked up when a comparison comes to them. */
@@ -135,8 +186,12 @@ export function figuresOf(
 ): Figures {
   const { need, weight, price } = offering;
   const all = add(beside, count === 1 ? need : times(need, count));
+  const fits = limits.every(({ limit, used }) => exceeded(limit, used, all) === undefined);
   return {
-    fits: limits.every(({ limit, used }) => exceeded(limit, used, all) === undefined),
+    fits,
+    get foreign() {
+      return !fits && limits.some(({ limit, kept }) => exceeded(limit, kept, all) !== undefined);
+    },
     weight,
     price,
     index,
@@ -166,11 +221,6 @@ function roomIn({ limit, used }: Limit, need: Resources): number {
     room = Math.min(room, Math.max(0, Math.floor((limit[name] - (used[name] ?? 0)) / need[name]!)));
   }
   return room;
-}
-
-/** What `count` nodes take. */
-export function times(need: Resources, count: number): Resources {
-  return Object.fromEntries(Object.entries(need).map(([name, amount]) => [name, amount * count]));
 }
 
 /**

@@ -3,7 +3,7 @@ import { compareRequests } from "@nodeyard/model";
 import { type Random, seededRandom } from "@nodeyard/runtime";
 import type { NodeEntry } from "@nodeyard/view";
 import { type Amounts, type Course, play, type Queued, type Return } from "./course.ts";
-import { counted, total } from "./nodeset.ts";
+import { counted, total } from "./needs.ts";
 import type { PoolState } from "./pool-state.ts";
 import type { State } from "./state.ts";
 import type { LocalPool, VerdictCode } from "./types.ts";

@@ -13,6 +13,7 @@ export {
 } from "./failure-rule.ts";
 export { type Durations, unknownReasons } from "./forecast.ts";
 export type { Failures } from "./gate-table.ts";
+export { leastOf } from "./needs.ts";
 export { REAPED } from "./node-due.ts";
 export { type Outlook, outlookCodes, outlooksOf, outlooksOfLabel } from "./outlook.ts";
 export { elsewhereOf, isElsewhere } from "./place.ts";

@@ -1,30 +1,12 @@
 import { add, type Resources } from "@nodeyard/driver";
-import { choose, times } from "./candidates.ts";
-import { openZones } from "./offerings.ts";
+import { type Chosen, candidatesOf, choose, isOpen, type Wanted } from "./candidates.ts";
+import { counted, leastOf, needOf, times, total } from "./needs.ts";
+import { openZones, zonesOf } from "./offerings.ts";
 import { compareFigures, type Figures, together } from "./score.ts";
 import type { State } from "./state.ts";
 import type { LocalPool, PlannedNode } from "./types.ts";
 import { leastLoaded } from "./used.ts";
 import type { Waiting } from "./waits.ts";
-
-export const oneInstance: Resources = { instances: 1 };
-
-/** What one node of a label takes in a pool; labels that the driver says nothing of take one instance. */
-export function needOf(pool: LocalPool, label: string): Resources {
-  return pool.needs.get(label) ?? oneInstance;
-}
-
-/** What all these labels take together. */
-export function total(pool: LocalPool, labels: readonly string[]): Resources {
-  return labels.reduce<Resources>((sum, label) => add(sum, needOf(pool, label)), {});
-}
-
-/** Number of times that each label is wanted. */
-export function counted(labels: readonly string[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
-  return counts;
-}
 
 /** The nodes that a request would get, before anyone asked whether there is room for those to be launched. */
 export interface Nodeset {
@@ -84,9 +66,11 @@ export function inOneZone(
 ): Nodeset | undefined {
   const open = openZones(state, steady, policy, set.launching, waiting.id);
   const keeps = set.zone !== null && (open[0] === null || open.includes(set.zone));
-  const whole = keeps || set.zone === null ? set : chooseNodes(state, policy, waiting, false);
-  if (whole.launching.some((label) => policy.offerings?.has(label)))
-    return bestOffered(state, steady, policy, waiting, whole, keeps ? [set.zone] : open);
+  const whole = set.zone === null ? set : chooseNodes(state, policy, waiting, false);
+  if (policy.offerings !== undefined && set.launching.some((label) => policy.offerings!.has(label))) {
+    const kept = keeps ? bestOffered(state, steady, policy, waiting, set, [set.zone]) : undefined;
+    return kept ?? bestOffered(state, steady, policy, waiting, whole, open);
+  }
   return keeps ? set : { ...whole, zone: leastLoaded(state, policy, open) };
 }
 
@@ -99,30 +83,79 @@ function bestOffered(
   set: Nodeset,
   zones: readonly (string | null)[],
 ): Nodeset | undefined {
-  const counts = counted(set.launching);
+  const fixed = set.launching.filter((label) => !policy.offerings!.has(label));
+  const offered = counted(set.launching.filter((label) => policy.offerings!.has(label)));
+  const ready = readyOf(policy, set);
+  const wanted = { request, tenant: record.tenantName, ready };
   let best: { readonly set: Nodeset; readonly figures: Figures } | undefined;
   for (const zone of zones) {
-    const chosen = new Map<string, NonNullable<ReturnType<typeof choose>>>();
-    const fixed = set.launching.filter((label) => !policy.offerings!.has(label));
-    let need = total(policy, fixed);
-    for (const [label, count] of counts) {
-      if (!policy.offerings!.has(label)) continue;
-      const wanted = { request, tenant: record.tenantName, count, beside: need };
-      const found = choose(state, steady, policy, label, zone, wanted);
-      if (found === undefined) break;
-      chosen.set(label, found);
-      need = add(need, times(found.candidate.offering.need, count));
-    }
-    if (chosen.size + new Set(fixed).size < counts.size) continue;
+    const chosen = chooseEach(state, steady, policy, zone, wanted, [...offered], total(policy, fixed));
+    if (chosen === undefined) continue;
     const figures = together([...chosen.values()].map((one) => one.figures));
     if (best !== undefined && compareFigures(figures, best.figures) >= 0) continue;
     const nodes = set.nodes.map((node): PlannedNode => {
       const offering = "reuse" in node ? undefined : chosen.get(node.label)?.candidate.offering;
       return offering === undefined ? node : { ...node, launch: offering.need, type: offering.type };
     });
+    const need = nodes.reduce<Resources>((sum, one) => ("reuse" in one ? sum : add(sum, one.launch)), {});
     best = { set: { ...set, nodes, need, zone }, figures };
   }
   return best?.set;
+}
+
+/**
+ * What the nodes of each label are bought as in one zone, beside what the request launches otherwise: each as the best that leaves enough
+ * for the labels after it. When nothing can be had for a later one after all, the one before it takes its next best.
+ */
+function chooseEach(
+  state: State,
+  steady: number,
+  policy: LocalPool,
+  zone: string | null,
+  wanted: Pick<Wanted, "request" | "tenant" | "ready">,
+  [first, ...others]: readonly (readonly [label: string, count: number])[],
+  need: Resources,
+): Map<string, Chosen> | undefined {
+  if (first === undefined) return new Map();
+  const [label, count] = first;
+  const beside = others.reduce((sum, [other, much]) => add(sum, times(needOf(policy, other), much)), need);
+  const without: string[] = [];
+  for (;;) {
+    const found = choose(state, steady, policy, label, zone, { ...wanted, count, beside }, without);
+    if (found === undefined) return undefined;
+    const { offering } = found.candidate;
+    const all = add(need, times(offering.need, count));
+    const chosen = chooseEach(state, steady, policy, zone, wanted, others, all);
+    if (chosen !== undefined) return chosen.set(label, found);
+    without.push(offering.type);
+  }
+}
+
+/** What the ready nodes of a nodeset take. */
+export function readyOf(policy: LocalPool, { nodes }: Nodeset): Resources {
+  return total(
+    policy,
+    nodes.flatMap((node) => ("reuse" in node ? [node.label] : [])),
+  );
+}
+
+/** The least that a nodeset takes as what is open now, its ready nodes included. */
+export function leastOpen(
+  state: State,
+  steady: number,
+  policy: LocalPool,
+  { id }: Waiting,
+  set: Nodeset,
+): Resources {
+  const zones = zonesOf(policy, set.launching);
+  return set.launching.reduce(
+    (sum, label) => {
+      const candidates = zones.flatMap((az) => candidatesOf(policy, label, az) ?? []);
+      const open = candidates.filter((one) => isOpen(state, steady, one, id));
+      return add(sum, leastOf(open.map(({ offering }) => offering.need)) ?? needOf(policy, label));
+    },
+    readyOf(policy, set),
+  );
 }
 
 /** The oldest idle node of a label that this nodeset does not have yet; with a zone only of that zone. */

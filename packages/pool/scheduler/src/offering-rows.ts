@@ -1,6 +1,6 @@
 import { type Candidate, candidatesOf, figuresOf, isTooDear } from "./candidates.ts";
 import { stoppedBy } from "./gates.ts";
-import { counted } from "./nodeset.ts";
+import { counted } from "./needs.ts";
 import { zonesOf } from "./offerings.ts";
 import type { Plan } from "./plan.ts";
 import { compareFigures } from "./score.ts";

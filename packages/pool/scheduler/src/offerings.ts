@@ -1,5 +1,5 @@
 import { labelKey, MIN_READY, offeringKey } from "@nodeyard/model";
-import { candidatesOf, isTooDear, zonesOffered } from "./candidates.ts";
+import { type Candidate, candidatesOf, canEverFit, isTooDear, zonesOffered } from "./candidates.ts";
 import { keysOf, stoppedBy, tries, waitForGate } from "./gates.ts";
 import type { PoolState } from "./pool-state.ts";
 import type { State, Turn } from "./state.ts";
@@ -60,7 +60,32 @@ export function closedFor(
         .map((label) => closedIn(state, steady, pool, label, request, az))
         .find((each) => each.length > 0) ?? [],
   );
-  zones.sort((a, b) => (a.nextTry ?? 0) - (b.nextTry ?? 0));
+  return soonestOf(zones);
+}
+
+/**
+ * Offerings that are closed, and with one of which these labels could be had: what a request waits for that fits no limit with those that
+ * are open. Undefined: there is none.
+ */
+export function closedAmong(
+  state: State,
+  steady: number,
+  pool: LocalPool,
+  labels: readonly string[],
+  { id, record }: Waiting,
+): ClosedEverywhere | undefined {
+  const closed = zonesOf(pool, labels).flatMap((az) =>
+    [...new Set(labels)].flatMap((label) =>
+      (candidatesOf(pool, label, az) ?? [])
+        .filter((one) => canEverFit(state, pool, one, label, labels, record.tenantName))
+        .flatMap((one) => closedOffering(state, steady, pool, label, id, one) ?? []),
+    ),
+  );
+  return soonestOf(closed);
+}
+
+function soonestOf(closed: readonly ClosedOffering[]): ClosedEverywhere | undefined {
+  const zones = closed.toSorted((a, b) => (a.nextTry ?? 0) - (b.nextTry ?? 0));
   // Waiting helps as long as one zone can open again.
   const soonest = zones.find(({ decline }) => decline === undefined) ?? zones[0];
   return soonest && { ...soonest, zones };
@@ -121,25 +146,28 @@ function closedIn(
   const ofLabel = closedBy([labelKey(label)]);
   if (ofLabel !== undefined) return ofLabel;
   const all: ClosedOffering[] = [];
-  for (const { offering, key } of candidates) {
-    const { type, price, maxPrice } = offering;
-    const facts = { pool: pool.key, label, az, type, price, max_price: maxPrice };
-    const closed = isTooDear(offering)
-      ? [
-          {
-            key,
-            label,
-            code: "offering.price",
-            facts,
-            nextTry: steady + LOOK_AGAIN_MS,
-            decline: undefined,
-          } as const,
-        ]
-      : closedBy([key]);
+  for (const candidate of candidates) {
+    const closed = closedOffering(state, steady, pool, label, request, candidate);
     if (closed === undefined) return [];
-    all.push(...closed);
+    all.push(closed);
   }
   return all;
+}
+
+/** Why one of several offerings is closed for the request; undefined: it is open. */
+function closedOffering(
+  state: State,
+  steady: number,
+  pool: LocalPool,
+  label: string,
+  request: string,
+  { offering, az, key }: Candidate,
+): ClosedOffering | undefined {
+  if (!isTooDear(offering)) return closedGate(state, steady, pool, label, request, az, [key])?.[0];
+  const { type, price, maxPrice } = offering;
+  const facts = { pool: pool.key, label, az, type, price, max_price: maxPrice };
+  const nextTry = steady + LOOK_AGAIN_MS;
+  return { key, label, code: "offering.price", facts, nextTry, decline: undefined };
 }
 
 /** The first of these gates that is closed for the request, with what `explain` says; undefined: all are open. */

@@ -2,12 +2,21 @@ import { add, exceeded, type Resources } from "@nodeyard/driver";
 import { MIN_READY } from "@nodeyard/model";
 import { type NoRoom, type OverTenant, overTenant, roomFor } from "./capacity.ts";
 import { missingImage } from "./images.ts";
-import { chooseNodes, counted, inOneZone, type Nodeset, total } from "./nodeset.ts";
-import { type ClosedEverywhere, type ClosedOffering, closedFor, maySoon, zonesOf } from "./offerings.ts";
+import { counted, total } from "./needs.ts";
+import { chooseNodes, inOneZone, leastOpen, readyOf } from "./nodeset.ts";
+import {
+  type ClosedEverywhere,
+  type ClosedOffering,
+  closedAmong,
+  closedFor,
+  maySoon,
+  zonesOf,
+} from "./offerings.ts";
 import type { PoolState } from "./pool-state.ts";
 import { isInert } from "./requests.ts";
 import type { State } from "./state.ts";
 import type { LocalPool, PlannedNode, RegisteredPool, VerdictCode } from "./types.ts";
+import { wholeQuotaOf } from "./used.ts";
 import type { Waiting } from "./waits.ts";
 
 /** What a pool can do for a request at this moment. */
@@ -102,10 +111,11 @@ function reasonToDecline(state: State, pool: LocalPool, { record }: Waiting): Pl
   const tooMany = beyond("the tenant's limit", tenant, total(pool, record.nodeTypes));
   if (tooMany !== undefined) return tooMany;
   if (pool.launches) {
-    const provider = state.policy.providers.get(pool.provider);
-    const quota = pool.ignoresQuota ? {} : (provider?.limits ?? provider?.quota ?? {});
     const all = total(pool, record.nodeTypes);
-    return beyond("the pool's limit", pool.limits, all) ?? beyond("the provider's quota", quota, all);
+    return (
+      beyond("the pool's limit", pool.limits, all) ??
+      beyond("the provider's quota", wholeQuotaOf(state, pool), all)
+    );
   }
   if (record.requestor === MIN_READY) return { kind: "decline", reason: "the pool launches no nodes" };
   for (const [label, count] of counted(record.nodeTypes)) {
@@ -149,26 +159,19 @@ function planNodes(state: State, steady: number, pool: PoolState, waiting: Waiti
   const closed = closedFor(state, steady, policy, launching, waiting.id);
   if (closed !== undefined) return declineClosed(waiting, closed) ?? { kind: "closed", closed };
   const placed = inOneZone(state, steady, policy, waiting, set);
-  if (placed === undefined) return { kind: "decline", reason: "it would exceed quota with every offering" };
-  return (
-    (policy.offerings && overTenant(state, policy, waiting, needOfAll(policy, placed))) ??
-    roomFor(state, steady, policy, waiting, placed) ?? {
-      kind: "serve",
-      nodes: placed.nodes,
-      zone: placed.zone,
-    }
-  );
-}
-
-/** What a nodeset takes, nodes that are reused included. */
-function needOfAll(policy: LocalPool, { nodes, need }: Nodeset): Resources {
-  return add(
-    need,
-    total(
-      policy,
-      nodes.flatMap((node) => ("reuse" in node ? [node.label] : [])),
-    ),
-  );
+  if (placed === undefined) {
+    const among = closedAmong(state, steady, policy, launching, waiting);
+    const reason = "it would exceed quota with every offering";
+    if (among === undefined) return { kind: "decline", reason };
+    return declineClosed(waiting, among) ?? { kind: "closed", closed: among };
+  }
+  const room = roomFor(state, steady, policy, waiting, placed);
+  if (room !== undefined) return room;
+  // After the other limits, because without room for any offering the best one may be large.
+  const all = add(placed.need, readyOf(policy, placed));
+  const over = policy.offerings && overTenant(state, policy, waiting, all);
+  if (over !== undefined) return { ...over, need: leastOpen(state, steady, policy, waiting, placed) };
+  return { kind: "serve", nodes: placed.nodes, zone: placed.zone };
 }
 
 /** Hosts that are kept for the request. A request that is not in line yet gets free hosts, which no earlier request can use. */

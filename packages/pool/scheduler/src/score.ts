@@ -2,6 +2,8 @@
 export interface Figures {
   /** All of it can be had now within the limits of pool, provider and tenant. */
   readonly fits: boolean;
+  /** Others use too much of the quota for it: it does not fit when all of our own nodes are gone. */
+  readonly foreign: boolean;
   /** Of the configuration. */
   readonly weight: number;
   /** Per hour; null: unknown. */
@@ -26,6 +28,7 @@ export interface Figures {
  */
 const GROUPS: readonly ((one: Figures) => number)[] = [
   ({ fits }) => (fits ? 0 : 1),
+  ({ foreign }) => (foreign ? 1 : 0),
   ({ weight }) => -weight,
   ({ price }) => price ?? Number.POSITIVE_INFINITY,
   ({ failures }) => failures,
@@ -51,6 +54,7 @@ export function together(all: readonly Figures[]): Figures {
   const sum = (of: (one: Figures) => number) => all.reduce((total, one) => total + of(one), 0);
   return {
     fits: all.every(({ fits }) => fits),
+    foreign: all.some(({ foreign }) => foreign),
     weight: sum(({ weight }) => weight),
     price: all.some(({ price }) => price === null) ? null : sum(({ price }) => price ?? 0),
     failures: sum(({ failures }) => failures),

@@ -302,7 +302,8 @@ export const verdictCodes = {
   "offering.failing":
     "Launches of this label failed in a row, or the cloud has no capacity for it: it is not launched for a while",
   "offering.budget": "Too many launches of this label failed within the hour: it is not launched for a while",
-  "offering.price": "Every offering of the label costs more than its max-price now",
+  "offering.price":
+    "Every offering of the label that its limits leave room for costs more than its max-price now",
   "offering.trying": "Launches of this label failed; one request tests whether they work again",
   "nodes.none-free": "Every host of that label is in use, or kept for requests ahead of it",
   "nodes.too-few":

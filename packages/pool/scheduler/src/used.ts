@@ -26,6 +26,12 @@ export function quotaOf(state: State, { provider, ignoresQuota }: LocalPool): Re
   return ignoresQuota ? {} : (state.policy.providers.get(provider)?.quota ?? {});
 }
 
+/** The same if others used nothing of it: a request for more has no use of waiting. */
+export function wholeQuotaOf(state: State, pool: LocalPool): Resources {
+  const { limits } = (pool.ignoresQuota ? undefined : state.policy.providers.get(pool.provider)) ?? {};
+  return limits ?? quotaOf(state, pool);
+}
+
 /** What the nodes of a provider take, launches that are planned here included, and how many are being launched. */
 export function providerUse(state: State, provider: string): { used: Resources; launching: number } {
   const launching = state.usage.of(`launching ${provider}`).instances ?? 0;

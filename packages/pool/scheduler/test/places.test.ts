@@ -150,6 +150,122 @@ describe("a label of which no offering can be had", () => {
   });
 });
 
+describe("a request is not declined", () => {
+  const sized = (type: string, cores: number, fields: Partial<LocalOffering> = {}) =>
+    offering(type, { need: { instances: 1, cores }, ...fields });
+  const [big, little] = [sized("big", 8, { weight: 10 }), sized("little", 4)];
+  const two = { node_types: ["small", "small"] };
+  const limited = (cores: number, offerings: LocalPool["offerings"], fields: Partial<LocalPool> = {}) =>
+    policy([
+      pool({
+        limits: { cores },
+        offerings: offerings!,
+        needs: new Map([...offerings!.keys()].map((label) => [label, { instances: 1, cores: 4 }])),
+        ...fields,
+      }),
+    ]);
+
+  test("because others use the quota for the moment", () => {
+    const given = limited(100, new Map([["small", [big, little]]]));
+    const quota = (cores: number) => ({
+      ...given,
+      providers: new Map(
+        [...given.providers].map(([name, one]) => [
+          name,
+          { ...one, quota: { cores }, limits: { cores: 100 } },
+        ]),
+      ),
+    });
+    const fixture = new SchedulerFixture(quota(2));
+    // With any gate closed the quota is not looked at before the offerings are.
+    fixture.tell({ type: "failures", key: keyOf("other"), after: failed("capacity") });
+    expect(fixture.request("100-1")).toEqual([]);
+    expect(fixture.code("100-1")).toBe("capacity.provider");
+    expect(bought(fixture.tell({ type: "policy", policy: quota(6) }))).toEqual(["little null"]);
+  });
+
+  test.each<[string, Partial<LocalOffering>, string]>([
+    ["has no room in the cloud", {}, "offering.failing"],
+    ["costs too much", { price: 1, maxPrice: 0.5 }, "offering.price"],
+  ])("because the only offering that fits %s at present", (_, fields, code) => {
+    const given = limited(12, new Map([["small", [big, { ...little, ...fields }]]]));
+    const fixture = new SchedulerFixture(given);
+    if (code === "offering.failing")
+      fixture.tell({ type: "failures", key: keyOf("little"), after: failed("capacity") });
+    expect(fixture.request("100-1", two)).toEqual([]);
+    expect(fixture.code("100-1")).toBe(code);
+    const open = limited(12, new Map([["small", [big, little]]]));
+    const events = [
+      { type: "failures", key: keyOf("little") } as const,
+      { type: "policy", policy: open } as const,
+    ];
+    expect(bought(fixture.tell(...events))).toEqual(["little null", "little null"]);
+  });
+
+  test("because the best of one label leaves nothing for another", () => {
+    const both = new Map([
+      ["small", [big, little]],
+      ["large", [little]],
+    ]);
+    const fixture = new SchedulerFixture(limited(10, both));
+    expect(asks(fixture, "100-1", { node_types: ["small", "large"] })).toEqual([
+      "little null",
+      "little null",
+    ]);
+  });
+
+  test("because an offering of another label is closed: the labels are tried together", () => {
+    const both = new Map([
+      ["small", [big, little]],
+      ["large", [big, sized("tiny", 4)]],
+    ]);
+    const fixture = new SchedulerFixture(limited(12, both));
+    fixture.tell({ type: "failures", key: keyOf("tiny"), after: failed("capacity") });
+    expect(asks(fixture, "100-1", { node_types: ["small", "large"] })).toEqual(["little null", "big null"]);
+  });
+});
+
+describe("a tenant's limit", () => {
+  const sized = { big: 8, middle: 6, little: 4 };
+  const offerings = Object.entries(sized).map(([type, cores]) =>
+    offering(type, { weight: cores, need: { instances: 1, cores } }),
+  );
+  const world = (cores: number, fields: Partial<LocalPool> = {}) => {
+    const needs = new Map([["small", { instances: 1, cores: 4 }]]);
+    const tenantLimits = new Map([["t", { cores }]]);
+    return new SchedulerFixture(policy([places(offerings, { needs, ...fields })], { tenantLimits }));
+  };
+  const mine = { tenant_name: "t" };
+
+  test("is not the reason where the pool has no room", () => {
+    const fixture = world(12, { limits: { cores: 14 } });
+    // With any gate closed the pool is not looked at before the offerings are.
+    fixture.tell({ type: "failures", key: keyOf("other"), after: failed("capacity") });
+    expect(asks(fixture, "100-1", { tenant_name: "other" })).toEqual(["big null"]);
+    expect(asks(fixture, "100-2", mine)).toEqual(["middle null"]);
+    expect(asks(fixture, "100-3", mine)).toEqual([]);
+    expect(fixture.code("100-3")).toBe("capacity.pool");
+  });
+
+  test("is waited for with the least that is open, not with what the best takes", () => {
+    const fixture = world(13);
+    fixture.tell({ type: "failures", key: keyOf("little"), after: failed("capacity") });
+    expect(asks(fixture, "100-1", mine)).toEqual(["big null"]);
+    expect(asks(fixture, "100-2", mine)).toEqual([]);
+    expect(fixture.code("100-2")).toBe("capacity.tenant");
+    expect(fixture.state.waits.line("tenant", "t").at(0)?.need?.cores).toBe(6);
+  });
+
+  test("counts the ready nodes of a request beside what is bought for it", () => {
+    const fixture = world(8);
+    fixture.tell({ type: "node", id: "0000000001", after: node("0000000001", { resources: { cores: 4 } }) });
+    expect(asks(fixture, "100-1", { ...mine, node_types: ["small", "small"] })).toEqual([
+      "0000000001 null",
+      "little null",
+    ]);
+  });
+});
+
 describe("a launch whose offering the cloud refuses", () => {
   const wanted = (fields: object = {}) => ({
     ...{
@@ -182,6 +298,18 @@ describe("a launch whose offering the cloud refuses", () => {
       },
     ]);
     expect(fixture.state.usage.held("0000000001")).toEqual({ instances: 1 });
+  });
+
+  test("gives what it takes less to a request that waits for it", () => {
+    const smaller = offering("little", { need: { instances: 1, spots: 1 } });
+    const limits = { spots: 9 };
+    const fixture = new SchedulerFixture(policy([places([SPOT, smaller], { limits })]));
+    fixture.tell(works);
+    const building = { state: "building", allocated_to: "100-1", resources: { instances: 1, spots: 9 } };
+    fixture.tell({ type: "node", id: "0000000001", after: node("0000000001", building, ["us"]) });
+    fixture.tell({ type: "failures", key: keyOf("m5, spot"), after: failed("capacity") });
+    expect(asks(fixture, "100-2")).toEqual([]);
+    expect(bought(fixture.tell({ type: "launch-wanted", launch: wanted() }))).toEqual(["little null"]);
   });
 
   test("also when it has closed since the plan; as itself while it is open", () => {

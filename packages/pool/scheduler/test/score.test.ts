@@ -5,6 +5,7 @@ import { compareFigures, type Figures, together } from "../src/score.ts";
 const amount = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.double({ min: 0, max: 10, noNaN: true }));
 const figures: fc.Arbitrary<Figures> = fc.record({
   fits: fc.boolean(),
+  foreign: fc.boolean(),
   weight: amount,
   price: fc.option(amount),
   failures: fc.integer({ min: 0, max: 5 }),
@@ -37,6 +38,7 @@ test("the score is a total order", () => {
 /** Each figure made better, all else being equal. */
 const better: Readonly<Record<keyof Figures, (one: Figures, by: number) => Partial<Figures>>> = {
   fits: () => ({ fits: true }),
+  foreign: () => ({ foreign: false }),
   weight: ({ weight }, by) => ({ weight: weight + by }),
   price: ({ price }, by) => ({ price: Math.max(0, (price ?? 100) - by) }),
   failures: ({ failures }, by) => ({ failures: Math.max(0, failures - by) }),

@@ -9,7 +9,7 @@ import {
   type Resources,
 } from "@nodeyard/driver";
 import { messageOf } from "@nodeyard/runtime";
-import type { LocalOffering } from "@nodeyard/scheduler";
+import { type LocalOffering, leastOf } from "@nodeyard/scheduler";
 import type { OpenProvider } from "../handles.ts";
 import { priceOf, typeOf, zoneOfPrices } from "./prices.ts";
 import type { CloudHandles } from "./providers.ts";
@@ -38,7 +38,8 @@ export async function needOf(
 ): Promise<{ readonly need: Resources; readonly offerings?: readonly LocalOffering[] }> {
   if (label.offerings === undefined) return { need: await need(open.provider, label, signal) };
   const offerings = await offeringsOf(open, pool, label.offerings, limits, handles, signal);
-  return { need: leastOf(offerings), offerings };
+  const needs = offerings.filter(({ unavailable }) => unavailable === undefined).map(({ need }) => need);
+  return { need: leastOf(needs)!, offerings };
 }
 
 /**
@@ -83,15 +84,6 @@ async function offeringsOf(
   if (all.every(({ unavailable }) => unavailable !== undefined))
     throw new DriverError("configuration", all[0]!.unavailable!);
   return all;
-}
-
-/** The least that a node takes of each resource, whichever offering it is bought as. */
-function leastOf(offerings: readonly LocalOffering[]): Resources {
-  const needs = offerings.filter(({ unavailable }) => unavailable === undefined).map(({ need }) => need);
-  const names = new Set(needs.flatMap((need) => Object.keys(need)));
-  return Object.fromEntries(
-    [...names].map((name) => [name, Math.min(...needs.map((need) => need[name] ?? 0))]),
-  );
 }
 
 /** Every machine takes one instance, whether the driver says so or not. */
