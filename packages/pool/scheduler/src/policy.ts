@@ -90,6 +90,7 @@ function onConfiguration(state: State, before: Policy): void {
       (touched?.some((labels) => overlap(labels, record.nodeTypes)) ?? true)
     )
       state.todo.requests.add(id);
+  wakeForPrices(state, before);
   for (const label of new Set([...before.labels.keys(), ...policy.labels.keys()]))
     state.todo.labels.add(label);
   if (!isDeepStrictEqual(aboutNodes(before), aboutNodes(policy)))
@@ -127,11 +128,32 @@ function aboutNodes({ pools, providers, labels, maxHoldAgeMs }: Policy): unknown
   ];
 }
 
+/**
+ * Prices are read every few minutes. A request in the queue of a pool keeps its place there, because all pools are planned anew; one that
+ * waits for an offering or a limit is classified anew, because another offering may be the best now.
+ */
+function wakeForPrices(state: State, before: Policy): void {
+  const former = new Map(before.pools.map((pool) => [pool.key, pool.offerings]));
+  const repriced = state.policy.pools.filter(
+    ({ key, offerings }) => !isDeepStrictEqual(offerings, former.get(key)),
+  );
+  if (repriced.length === 0) return;
+  for (const topic of ["gate", "quota", "tenant"] as const)
+    for (const { id, record } of state.waits.of(topic))
+      if (repriced.some(({ labels }) => overlap(labels, record.nodeTypes))) state.todo.requests.add(id);
+}
+
 /** Labels of the pools that changed, which only their own requests depend on. Undefined: what changed may concern every request. */
 function touchedLabels(before: Policy, after: Policy): readonly ReadonlySet<string>[] | undefined {
   if (!isDeepStrictEqual(aboutRequests(before), aboutRequests(after))) return undefined;
-  const changed = after.pools.filter((pool, index) => !isDeepStrictEqual(pool, before.pools[index]));
+  const former = before.pools.map(withoutPrices);
+  const changed = after.pools.filter((pool, index) => !isDeepStrictEqual(withoutPrices(pool), former[index]));
   return changed.map(({ labels }) => labels);
+}
+
+function withoutPrices({ offerings = new Map(), ...pool }: LocalPool): unknown {
+  const listed = [...offerings].map(([label, all]) => [label, all.map((one) => ({ ...one, price: null }))]);
+  return { ...pool, offerings: listed };
 }
 
 /** All that decides which pools a request waits in. */

@@ -335,3 +335,24 @@ describe("a launch whose offering the cloud refuses", () => {
     ]);
   });
 });
+
+test("with shares, a price that is read takes no turn from the head of a queue", () => {
+  const shares = { tenants: new Map(), clients: new Map() };
+  const priced = (price: number) =>
+    policy([places([SPOT, { ...FIXED, price }], { limits: { instances: 3 } })], { shares });
+  const fixture = new SchedulerFixture(priced(0.1));
+  const of = (tenant: string, count: number) => ({
+    tenant_name: tenant,
+    node_types: Array.from({ length: count }, () => "small"),
+  });
+  asks(fixture, "100-1", of("a", 1));
+  asks(fixture, "100-2", of("b", 1));
+  asks(fixture, "100-3", of("b", 3));
+  const since = () => fixture.state.requests.of("100-3")?.headSince;
+  expect([fixture.code("100-3"), since()]).toEqual(["capacity.pool", 0]);
+  // A has less than b would have with it, but what is free is kept.
+  asks(fixture, "100-4", of("a", 1));
+  fixture.now = 1_000;
+  fixture.tell({ type: "policy", policy: priced(0.01) });
+  expect([fixture.state.pools.get("cloud/main")?.blocked?.id, since()]).toEqual(["100-3", 0]);
+});
