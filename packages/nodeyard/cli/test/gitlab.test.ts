@@ -98,6 +98,34 @@ describe.skipIf(requireSshd())("the custom executor of a GitLab runner", () => {
     await expect.poll(() => processes().map(isAlive)).toEqual([false, false]);
   });
 
+  test("a job is the one that the server names, whatever job its variables name", async () => {
+    const answer = (id: number, host = "gitlab.example.org") => {
+      const file = join(yard.site.folder, `response-${host}-${id}.json`);
+      const repo_url = `https://gitlab-ci-token:secret@${host}/g/p.git`;
+      writeFileSync(file, JSON.stringify({ id, job_info: { name: "unit" }, git_info: { repo_url } }));
+      return { JOB_RESPONSE_FILE: file };
+    };
+    expect((await start(7, ["prepare", ...login()], answer(7)).ended).code).toBe(0);
+    const job = (await yard.site.run("explain", "job", "7")).out;
+    expect(job).toContain("https://gitlab.example.org/g/p/-/jobs/7");
+    expect(job).not.toContain("secret");
+    // Of another project, and of another server: their variables name job 7.
+    for (const [forged, said] of [
+      [answer(8), "job 8 has no node"],
+      [answer(7, "other.example.org"), "job 7 has no node"],
+      [{ JOB_RESPONSE_FILE: "" }, "JOB_RESPONSE_FILE"],
+    ] as const) {
+      const ran = await start(7, ["run", ...login(), script("true"), "build_script"], forged).ended;
+      expect([ran.code, ran.err]).toEqual([SYSTEM_FAILURE, expect.stringContaining(said)]);
+      await start(7, ["cleanup", ...login()], forged).ended;
+      expect(await yard.leases()).toHaveLength(1);
+    }
+    expect((await start(7, ["prepare", ...login()], answer(8)).ended).code).toBe(0);
+    expect(await yard.leases()).toHaveLength(2);
+    for (const id of [7, 8]) await start(7, ["cleanup", ...login()], answer(id)).ended;
+    await expect.poll(() => yard.leases()).toEqual([]);
+  });
+
   test("a node that cannot be cleaned is not used again", async () => {
     await stage(4, "prepare", ...login());
     const refused = await stage(4, "cleanup", "--identity", "/dev/null");
@@ -172,7 +200,7 @@ describe.skipIf(requireSshd())("the custom executor of a GitLab runner", () => {
     const outside = await yard.site.run("gitlab", "config");
     expect([outside.code, outside.err]).toEqual([
       2,
-      expect.stringContaining("CUSTOM_ENV_CI_JOB_ID is not set"),
+      expect.stringContaining("CUSTOM_ENV_CI_JOB_ID are not set"),
     ]);
   });
 });

@@ -1,9 +1,10 @@
 import { type Client, connect, type LeaseRow, type NodeAccess } from "@nodeyard/client";
 import { nodeShell, openSsh } from "@nodeyard/connect";
-import { HTTP_SOCKET, writePrivate } from "@nodeyard/process";
+import { HTTP_SOCKET, readText, writePrivate } from "@nodeyard/process";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import { VERSION } from "@nodeyard/telemetry/machine";
 import type { Command } from "commander";
+import { z } from "zod";
 import { parseDuration } from "../arguments.ts";
 import { clientOf } from "../backend/with-backend.ts";
 import { CommandError, CommandFailed, Interrupted, NoNode, TimedOut, UsageError } from "../errors.ts";
@@ -84,48 +85,82 @@ export function defineGitlab(command: Command, session: Session): void {
       .action(async (...given: unknown[]) => {
         const options = given.at(-2) as Options;
         const words = (given.length > 2 ? given[0] : []) as readonly string[];
-        const job = jobOf(session.machine.env);
+        const { env } = session.machine;
         try {
-          await act(job, options, words);
+          await act(jobOf(env), options, words);
         } catch (error) {
           if (error instanceof CommandFailed || error instanceof UsageError) throw error;
           session.io.err(`nodeyard: ${messageOf(error)}\n`);
           // The runner tries the job again for this code, and shows it as a failure of the system.
-          throw new CommandFailed(job.systemFailure);
+          throw new CommandFailed(Number(env.SYSTEM_FAILURE_EXIT_CODE ?? 2));
         }
       });
   }
 }
 
-/** What the runner says of the job, in its environment. */
-interface Job {
-  readonly id: string;
-  readonly name: string | null;
-  readonly url: string | null;
+/** What the runner says of the job. */
+interface Job extends Identity {
   readonly image: string | undefined;
   readonly seconds: number;
   readonly services: readonly Service[];
   readonly buildFailure: number;
-  readonly systemFailure: number;
 }
+
+/** The facts by which a job finds its lease. */
+interface Identity {
+  readonly id: string;
+  readonly name: string | null;
+  readonly url: string | null;
+}
+
+/** The answer of the GitLab server with which the runner got the job. */
+const responseSchema = z.object({
+  id: z.int(),
+  job_info: z.object({ name: z.string() }),
+  git_info: z.object({ repo_url: z.url({ protocol: /^https?$/ }) }),
+});
 
 function jobOf(env: Session["machine"]["env"]): Job {
   const of = (name: string) => env[`CUSTOM_ENV_CI_${name}`] || undefined;
-  const id = of("JOB_ID");
-  if (id === undefined)
-    throw new UsageError(
-      "CUSTOM_ENV_CI_JOB_ID is not set: a GitLab runner starts this command, as its custom executor",
-    );
   return {
-    id,
-    name: of("JOB_NAME") ?? null,
-    url: of("JOB_URL") ?? null,
+    ...identityOf(env.JOB_RESPONSE_FILE, of),
     image: of("JOB_IMAGE"),
     seconds: Number(of("JOB_TIMEOUT") ?? HOUR_SECONDS),
     services: servicesOf(of("JOB_SERVICES")),
     buildFailure: Number(env.BUILD_FAILURE_EXIT_CODE ?? 1),
-    systemFailure: Number(env.SYSTEM_FAILURE_EXIT_CODE ?? 2),
   };
+}
+
+/**
+ * By the server's answer: a project's `variables:` may overwrite CUSTOM_ENV_CI_*, and the job would get the node of another one. Only a
+ * runner older than 14.1 sets no JOB_RESPONSE_FILE; an empty one means that the answer was not written. Throws for one that is no answer.
+ */
+function identityOf(file: string | undefined, of: (name: string) => string | undefined): Identity {
+  if (file !== undefined) {
+    const { id, job_info, git_info } = responseOf(file);
+    // The address of the repository has the job's token as its password.
+    const { origin, pathname } = new URL(git_info.repo_url);
+    const url = `${origin}${pathname.replace(/\.git$/, "")}/-/jobs/${id}`;
+    return { id: String(id), name: job_info.name, url };
+  }
+  const id = of("JOB_ID");
+  if (id === undefined)
+    throw new UsageError(
+      "JOB_RESPONSE_FILE and CUSTOM_ENV_CI_JOB_ID are not set: a GitLab runner starts this command, as its custom executor",
+    );
+  return { id, name: of("JOB_NAME") ?? null, url: of("JOB_URL") ?? null };
+}
+
+function responseOf(file: string): z.output<typeof responseSchema> {
+  const text = readText(file, "JOB_RESPONSE_FILE");
+  try {
+    return responseSchema.parse(JSON.parse(text));
+  } catch (cause) {
+    // Without what it has in it: the token of the job.
+    throw new CommandError("cli.no_job", `JOB_RESPONSE_FILE ${file} is no answer of a GitLab server`, {
+      cause,
+    });
+  }
 }
 
 /** The pool of NODEYARD_URL, else the one on this machine. */
