@@ -45,7 +45,7 @@ describe("what is decided about caches", () => {
     });
   });
 
-  test("the least recently used go until the others have room, and none that is pinned", () => {
+  test("the least recently used go until the others have room and are not too many, and none that is pinned", () => {
     const all = new Map(
       [300, 100, 200, 50].map((used, at) => [`${at}`, { ...cache, used, pinned: used === 50 }] as const),
     );
@@ -53,5 +53,10 @@ describe("what is decided about caches", () => {
     expect(overflow(all, 3 * MIB)).toEqual(["1"]);
     expect(overflow(all, 2 * MIB - 1)).toEqual(["1", "2", "0"]);
     expect(overflow(all, 0)).toEqual(["1", "2", "0"]);
+    expect(overflow(all, 4 * MIB, 2)).toEqual(["1", "2"]);
+    const many = new Map(
+      Array.from({ length: 1_002 }, (_, at) => [`${at}`, { ...cache, bytes: 0, used: at }]),
+    );
+    expect(overflow(many, 0)).toEqual(["0", "1"]);
   });
 });

@@ -96,13 +96,18 @@ export function committed(
   return { name, key: [...key], ...left, began, committed: now, used: now, hits, lost, pinned };
 }
 
-/** The caches to delete so that all take `room` bytes at most: the least recently used first, and none that is pinned. */
-export function overflow(caches: ReadonlyMap<string, Cache>, room: number): string[] {
+/** The most caches of a machine. Each is a subvolume and a part of every report, and requests choose how many keys there are. */
+const MOST_CACHES = 1_000;
+
+/** The caches to delete so that `most` are left and all take `room` bytes at most: the least recently used first, and none that is pinned. */
+export function overflow(caches: ReadonlyMap<string, Cache>, room: number, most = MOST_CACHES): string[] {
   let sum = [...caches.values()].reduce((all, { bytes }) => all + bytes, 0);
+  let count = caches.size;
   const oldest = [...caches].filter(([, { pinned }]) => !pinned).sort(([, a], [, b]) => a.used - b.used);
   return oldest.flatMap(([id, { bytes }]) => {
-    if (sum <= room) return [];
+    if (sum <= room && count <= most) return [];
     sum -= bytes;
+    count -= 1;
     return [id];
   });
 }
