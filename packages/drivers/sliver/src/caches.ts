@@ -147,13 +147,16 @@ function pathOf({ name, path }: CacheRule): string {
   return path ?? `/cache/${name}`;
 }
 
+/** With the name of its fact: a branch that is called like a client must not reach the client's cache. */
 function partOf(
   part: string,
   facts: Readonly<Record<Fact, string | undefined>> | undefined,
 ): string | undefined {
-  if (part.startsWith("word:")) return part.slice(5);
+  if (part.startsWith("word:")) return `word=${part.slice(5)}`;
   // It is part of every key.
-  return part === "tenant" ? "" : facts?.[part as Fact];
+  if (part === "tenant") return "";
+  const value = facts?.[part as Fact];
+  return value === undefined ? undefined : `${part}=${value}`;
 }
 
 function factsOf({ label, request }: CacheUser): Readonly<Record<Fact, string | undefined>> {

@@ -41,14 +41,14 @@ describe("caches of a label", () => {
     expect(volumesOf(caches!, user())).toEqual([
       {
         ...{ name: "npm", path: "/cache/npm", size: 102_400, maxAge: 3600 },
-        ...{ key: ["lab", "acme", "web", "v2"], commit: "success" },
+        ...{ key: ["lab", "acme", "project=web", "word=v2"], commit: "success" },
       },
     ]);
     expect(volumesOf(caches!, user({ tenantName: "umbrella" }))[0]?.key).toEqual([
       "lab",
       "umbrella",
-      "web",
-      "v2",
+      "project=web",
+      "word=v2",
     ]);
   });
 
@@ -61,6 +61,16 @@ describe("caches of a label", () => {
     expect(of({ branch: "main" })?.key).toBeUndefined();
     expect(of({ project: "web" }, { requestor: "NodePool:min-ready" })?.key).toBeUndefined();
     expect(volumesOf(caches!, undefined)[0]?.key).toBeUndefined();
+  });
+
+  test("a value of one fact does not reach the cache of another fact with that value", () => {
+    const keyOf = (part: string) => {
+      const by = cachesOf({ name: "npm", size: 1, key: [part], commit: "success" }).caches!;
+      const data = { client: "v2", project: "v2", branch: "v2" };
+      return volumesOf(by, { ...user({ requestorData: data }), label: "v2" })[0]!.key!.join();
+    };
+    const parts = ["label", "client", "project", "branch", "word:v2"];
+    expect(new Set(parts.map(keyOf)).size).toBe(parts.length);
   });
 
   test("what cannot work is said when the file is read", () => {
