@@ -204,19 +204,16 @@ export class SlotProvider implements ProviderMethods {
     return await this.#slivers.console(this.#hostOf(backing), node, signal);
   }
 
-  /** Resolves when the slot of a ready node has got back what it lent. */
+  /** Resolves when the slot of a ready node has got back what it lent, and has no other request's cache. */
   async #recall(node: string, context: StepContext): Promise<void> {
     const owner = this.#backings.of(node);
-    // The label may have stopped lending while the slot still lends.
-    const lends =
-      owner?.notes.lend === "idle" ||
-      this.#labels(owner?.label).some(
-        ({ sliver }) => sliver?.lends || (sliver?.caches.rules.length ?? 0) > 0,
-      );
-    if (!lends) return;
-    const [backing] = owner?.on ?? [];
+    // The node's record decides, because the label may have changed since.
+    if (owner?.notes.isolation !== "sliver") return;
+    const [backing] = owner.on;
     if (backing === undefined) throw new DriverError("transient", `the backing node of node ${node} is gone`);
-    await this.#slivers.recall(this.#hostOf(backing), node, context);
+    const lends =
+      owner.notes.lend === "idle" || this.#labels(owner.label).some(({ sliver }) => sliver?.lends);
+    await this.#slivers.recall(this.#hostOf(backing), node, lends, context);
   }
 
   /** Ends slivers that a crash left without a slot, and sets which of the others lend. */

@@ -157,15 +157,16 @@ export class SlotSlivers {
   }
 
   /**
-   * To be called before the node is assigned. Resolves when the slot lends nothing and the kernel has applied that. Rejects with
-   * DriverError.
+   * To be called before the node is assigned. Resolves when the slot, if it `lends`, lends nothing and the kernel has applied that. Rejects
+   * with DriverError.
    */
-  recall(at: BackingHost, node: string, context: StepContext): Promise<void> {
+  recall(at: BackingHost, node: string, lends: boolean, context: StepContext): Promise<void> {
     const { signal } = context;
     return this.#with(at, signal, async (host) => {
       const name = sliverName(node);
       const there = (await host.status(signal)).slivers.find((one) => one.name === name);
       if (there !== undefined) demandOwnCaches(there, context);
+      if (!lends) return;
       await this.#change(host, at, wake(name), signal);
       await host.until((report) => settled(report, name), signal);
     });

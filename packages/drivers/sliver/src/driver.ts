@@ -41,7 +41,7 @@ export function createSliverDriver({ connect, readKeys }: HostAccess): Driver<Sl
         const lends = config.pools.some(({ labels }) => [...labels.values()].some(({ own }) => own.lends));
         // Labels may have lent before this configuration was loaded.
         if (!lends && !looks) await stopLending(seen, { ...context, provider: config.name }, limit.signal);
-        return provide(config.name, { ...sliverProvider(hosts, config, context, lends), close }, mapError);
+        return provide(config.name, { ...sliverProvider(hosts, config, context), close }, mapError);
       } catch (error) {
         // The time limit is the cause, whatever the aborted calls say.
         throw limit.signal.aborted ? limit.signal.reason : mapError(error, `provider ${config.name}`);

@@ -10,19 +10,15 @@ import { complete, type SliverHosts } from "./sliver-hosts.ts";
 import { createSteps, gone, handOver, placed, removeSteps, unlist } from "./steps.ts";
 
 /**
- * The slivers of some machines. The provider keeps no state: all state is in the machines' documents. `lends`: slivers of its labels
- * lend, so lent amounts must be returned before a node is delivered. `list` and `find` reject unless every machine answers, because
+ * The slivers of some machines. The provider keeps no state: all state is in the machines' documents. What a sliver lends, and
+ * the caches that it has a copy of, are looked for at each handover: it may be older than the configuration. `list` and `find` reject unless every machine answers, because
  * what they do not name is taken for gone.
  */
 export function sliverProvider(
   hosts: SliverHosts,
   config: SliverProviderConfig,
   { clock, installation }: Pick<DriverContext, "clock" | "installation">,
-  lends: boolean,
 ): ProviderMethods {
-  const hasCaches = config.pools.some(({ labels }) =>
-    [...labels.values()].some(({ own }) => own.caches.rules.length > 0),
-  );
   return {
     offers: {
       types: { of: typeOf },
@@ -36,12 +32,10 @@ export function sliverProvider(
         machines: (signal) =>
           Promise.all(hosts.all.map((host) => machineOf(host, installation, clock, signal))),
       },
-      ...((lends || hasCaches) && {
-        handover: {
-          ready: (tag, context) => handOver(hosts, tag, context),
-          reconcile: (uses, signal) => reconcileUses(hosts, uses, signal),
-        },
-      }),
+      handover: {
+        ready: (tag, context) => handOver(hosts, tag, context),
+        reconcile: (uses, signal) => reconcileUses(hosts, uses, signal),
+      },
     },
     create: (order, context) => createSteps(hosts, config, order, context, () => clock.now()),
     remove: (tag, context) => removeSteps(hosts, tag, context),

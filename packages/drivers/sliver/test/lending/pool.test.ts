@@ -96,7 +96,7 @@ class Pool {
     return { installation: INSTALLATION, provider: "lab", pool: "main", nodeId };
   }
 
-  async create(nodeId: string, requestor: string) {
+  async create(nodeId: string, requestor: string, request = "100-1") {
     const order: CreateOrder = {
       tag: this.tag(nodeId),
       hostname: `np${nodeId}`,
@@ -106,7 +106,7 @@ class Pool {
       imageExternalId: null,
       attempt: 1,
       request: {
-        id: "100-1",
+        id: request,
         labels: ["small"],
         requestor,
         requestorData: null,
@@ -126,9 +126,10 @@ class Pool {
     await this.quiet();
   }
 
-  ready(nodeId: string): Promise<void> {
+  ready(nodeId: string, request = "100-1"): Promise<void> {
     const { handover } = this.provider.offers!;
-    return handover!.ready(this.tag(nodeId), { signal: new AbortController().signal, externalId: null });
+    const { signal } = new AbortController();
+    return handover!.ready(this.tag(nodeId), { signal, externalId: null, request });
   }
 
   /** `uses`: when the driver asks, by node. */
@@ -303,7 +304,7 @@ describe("slivers of a pool that lend", () => {
     expect(pool.clock.now() - before).toBeLessThan(5_000);
   });
 
-  test("where it is switched off nothing is asked at a handover, and what was lent goes back", async () => {
+  test("where it is switched off what was lent goes back", async () => {
     pool = await new Pool().start();
     await pool.create(ONE, "zuul");
     await pool.create(TWO, MIN_READY);
@@ -311,8 +312,17 @@ describe("slivers of a pool that lend", () => {
     await pool.provider.close();
     await pool.open("none");
     await pool.quiet();
-    expect(pool.provider.offers?.handover).toBeUndefined();
     expect(pool.caps[TWO]).toBeGreaterThanOrEqual(CAP);
+  });
+
+  test("a cache that a sliver has keeps it from other requests when its label has no caches any more, too", async () => {
+    pool = await new Pool().start();
+    await pool.open("none", { caches: [{ name: "npm", size: 1, commit: "always" }] });
+    await pool.create(ONE, "zuul", "100-1");
+    await pool.provider.close();
+    await pool.open("none");
+    await pool.settle(pool.ready(ONE, "100-1"));
+    await expect(pool.settle(pool.ready(ONE, "100-2"))).rejects.toThrow("has caches of request 100-1");
   });
 
   test("without it no sliver lends, whatever others do", async () => {

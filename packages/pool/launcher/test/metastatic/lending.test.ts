@@ -294,7 +294,7 @@ describe("idle slots lend, allocation recalls", () => {
     };
     await lab.until("it lends", () => cap() === IDLE_KEEPS);
     const between = async () => {
-      await slivers.recall(at, "0000000003", { signal, externalId: null });
+      await slivers.recall(at, "0000000003", true, { signal, externalId: null });
       return uses;
     };
     await lab.settle(slivers.sweep(at, between, signal));

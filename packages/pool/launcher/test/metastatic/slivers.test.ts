@@ -1,3 +1,4 @@
+import { paths } from "@nodeyard/model";
 import { askConsole } from "@nodeyard/operations";
 import { seededRandom } from "@nodeyard/runtime";
 import { rotateSigningKeys, signerOf, signText } from "@nodeyard/sliver-protocol";
@@ -93,6 +94,19 @@ describe("slots that are slivers", () => {
     await lab.until("it is ended", () => lab.made === 1, 400_000);
     expect(lab.running).toEqual([`n${node.id}`]);
     expect(lab.node(node.id)?.state).toBe("ready");
+  });
+
+  test("a slot with the cache of a request goes to no other one, when its label has no caches any more, too", async () => {
+    const lab = new SliverLab();
+    const caches = [{ name: "npm", size: 1, key: ["label"], commit: "always" }];
+    const member = await lab.begin("a", { sliver: { ...ISOLATED.sliver, caches } });
+    const first = await lab.get();
+    // Its request went before anyone used it.
+    await lab.settle(lab.other.delete(paths.request(first.allocated_to as string)));
+    await lab.until("it is nobody's", () => lab.node(first.id)?.allocated_to === null);
+    member.tree.crash();
+    await lab.begin("b");
+    expect((await lab.get()).id).not.toBe(first.id);
   });
 
   test("more slots than the machine has room for fail their request, with what to change", async () => {
