@@ -55,6 +55,7 @@ describe("what nodes cost", () => {
       readonly rows: readonly { of: string; currency: string | null; hours: number; cost: number | null }[];
     }
     const by = async (key: string) => (await site.json<Costs>("cost", "--by", key)).rows;
+    expect(await site.json("cost")).toMatchObject({ gone: 0 });
     // Both labels; what has no price has hours alone.
     const labels = await by("label");
     expect(labels.map(({ of, currency }) => [of, currency]).sort()).toEqual([

@@ -42,6 +42,8 @@ interface Node {
   /** Times of which somebody has to bear the cost: the request, or undefined for nobody in particular. */
   readonly spans: { readonly from: number; readonly request: string | undefined }[];
   end: number | undefined;
+  /** Time of its newest event. */
+  last: number;
 }
 
 /** A part of a node's time within one day. */
@@ -73,6 +75,11 @@ export class CostBook {
     "node.created",
     "node.ready",
     "node.claimed",
+    "node.returned",
+    "node.held",
+    "node.deleting",
+    "node.vanished",
+    "node.dead",
     "node.deleted",
   ];
   readonly #asked = new Map<string, Asked>();
@@ -90,16 +97,27 @@ export class CostBook {
     if (event === "node.created") {
       const [provider, label] = [String(facts.provider), String(facts.label)];
       const spans = [{ from: at, request: textOf(facts.request) ?? undefined }];
-      this.#nodes.set(id, { id, provider, label, price: null, spans, end: undefined });
+      this.#nodes.set(id, { id, provider, label, price: null, spans, end: undefined, last: at });
     }
     const node = this.#nodes.get(id);
     if (node === undefined) return;
+    node.last = at;
     if (event === "node.ready" && isObject(facts.cost)) {
       node.price = facts.cost as unknown as Price;
       this.#prices.set(JSON.stringify([node.provider, node.label]), node.price);
     }
     if (event === "node.claimed") node.spans.push({ from: at, request: textOf(facts.request) ?? undefined });
     if (event === "node.deleted") node.end = at;
+  }
+
+  /**
+   * Ends nodes that are gone though no event says so, each with its newest event: the launcher that deleted a node is the one that notes it.
+   * `present`: ids in the tree, read after the journal. Returns how many these were.
+   */
+  endGone(present: ReadonlySet<string>): number {
+    const gone = [...this.#nodes.values()].filter(({ id, end }) => end === undefined && !present.has(id));
+    for (const node of gone) node.end = node.last;
+    return gone.length;
   }
 
   /** Between two times, milliseconds; nodes that are still there cost until `to`. The dearest first. */

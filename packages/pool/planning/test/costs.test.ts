@@ -84,6 +84,19 @@ test("the time of a spare is borne by the users of its label on that day, by the
   expect(journal.cost("tenant", 24, 26)).toEqual({ "": 4 });
 });
 
+test("a node that another launcher deleted ends with the newest event of it, and is counted", () => {
+  const journal = new Journal();
+  journal.ask(0, "r1", "web");
+  for (const node of ["theirs", "ours", "there"]) {
+    journal.made(0, node, "r1");
+    journal.ready(1, node);
+  }
+  journal.gone(2, "ours");
+  expect(journal.cost("tenant")).toEqual({ web: 404 });
+  expect(journal.book.endGone(new Set(["there"]))).toBe(1);
+  expect(journal.cost("tenant", 0, 10)).toEqual({ web: 2 + 4 + 20 });
+});
+
 test("a slot pays its part of the machine, which is paid once", () => {
   const journal = new Journal();
   journal.made(0, "machine", "backing", "big");
