@@ -62,6 +62,7 @@ export const awsConfig = cloudConfig("aws", tables, {
     refuseMarket(label, pool);
     return { own };
   },
+  typeOf: ({ own }): string => machineType(own),
 });
 
 /** A compiled provider of the aws driver. */
@@ -73,6 +74,18 @@ export type AwsPoolOwn = OwnOf<typeof awsConfig, "pool">;
 /** The driver's part of a label, with its image. */
 export type AwsLabelOwn = OwnOf<typeof awsConfig, "label">;
 export type AwsOrder = OrderOf<typeof awsConfig>;
+/**
+ * Machine type of a label for grouping and prices. Labels of one type and market fail together and cost the same. `chosen`: the type that a
+ * fleet chose.
+ */
+export function machineType(
+  { instanceType, fleet, spot, dedicatedHost }: AwsLabelOwn,
+  chosen?: string,
+): string {
+  const types = fleet === null ? `${instanceType}` : (chosen ?? fleet.instanceTypes.join("/"));
+  return `${types}${spot ? ", spot" : ""}${dedicatedHost ? ", dedicated host" : ""}`;
+}
+
 const WITH_IOPS = ["gp3", "io1", "io2"];
 
 /** What EC2 refuses of settings that are right one by one. The type null: that of the image, which may be any. */

@@ -19,6 +19,7 @@ import {
   type AwsPoolOwn,
   type AwsProviderConfig,
   awsConfig,
+  machineType,
 } from "./config.ts";
 import type { sdk } from "./edge/sdk.ts";
 import { mapError } from "./errors.ts";
@@ -27,7 +28,7 @@ import { amountsOf, besideInstances } from "./leaks.ts";
 import { fleetsOf } from "./machines/fleets.ts";
 import { hostsOf } from "./machines/hosts.ts";
 import { instancesOf, isInterrupted } from "./machines/instances.ts";
-import { launchesOf, machineType } from "./machines/launch.ts";
+import { launchesOf } from "./machines/launch.ts";
 import { followNotices } from "./notices.ts";
 import { pricesOf } from "./prices.ts";
 import { labelAmounts, labelCodes, listedAmounts } from "./quota.ts";
@@ -42,10 +43,7 @@ export interface AwsHost {
 /** The driver on a given host. */
 export function createAwsDriver({ sdk: modules, openFile }: AwsHost): Driver<AwsProviderConfig> {
   return cloudDriver<AwsProviderConfig, AwsAccount, Instance, string | null>(
-    {
-      ...{ name: "aws", config: awsConfig, mapError },
-      typeOf: ({ own }: LabelConfig<AwsLabelOwn>) => machineType(own),
-    },
+    { name: "aws", config: awsConfig, mapError },
     (config, context, closed) => {
       const { rate } = config.own;
       const place = modules.placeOf(config.own);

@@ -1,4 +1,4 @@
-import { type ConfigOf, cloudConfig, type OrderOf, type OwnOf } from "@nodeyard/driver";
+import { type ConfigOf, cloudConfig, marketType, type OrderOf, type OwnOf } from "@nodeyard/driver";
 import {
   type AddressKeys,
   type CloudImageKeys,
@@ -34,6 +34,7 @@ export const azureConfig = cloudConfig("azure", tables, {
   },
   pool: (pool, provider) => ({ own: addressesOf(provider, pool) }),
   label: ({ own: { hardwareProfile, ...own } }) => ({ own: { ...own, size: hardwareProfile.vmSize } }),
+  typeOf: ({ own: { size, spot } }) => marketType(size, spot),
 });
 
 /** A compiled provider of the azure driver. */

@@ -8,7 +8,6 @@ import {
   type LabelConfig,
   launchedLabels,
   type MachineTable,
-  marketType,
   memoryEvidence,
 } from "@nodeyard/driver";
 import { type AddressedVm, AzureAccount } from "./account.ts";
@@ -29,8 +28,7 @@ export interface AzureHost extends CloudHost {
 
 /** The driver on a given host. Providers with the same credential, location and resource group share connections, lists and the rate. */
 export function createAzureDriver(host: AzureHost): Driver<AzureProviderConfig> {
-  const typeOf = ({ own }: LabelConfig<AzureLabelOwn>) => marketType(own.size, own.spot);
-  const parts = { name: "azure", config: azureConfig, mapError, typeOf };
+  const parts = { name: "azure", config: azureConfig, mapError };
   return cloudDriver<AzureProviderConfig, AzureAccount, AddressedVm>(parts, (config, context) => {
     const { authPath, location, resourceGroup: group, rate } = config.own;
     const { around } = host;

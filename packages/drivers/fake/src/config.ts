@@ -95,6 +95,7 @@ export const fakeConfig = cloudConfig(
         ...{ cores: FLAVOR.cores, ram: Math.max(FLAVOR.ram, minRam), imageProperties: meta },
       },
     }),
+    typeOf: ({ name, own: { type = name } }) => type,
   },
 );
 

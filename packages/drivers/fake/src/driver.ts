@@ -3,7 +3,7 @@ import { type Clock, messageOf, type Random } from "@nodeyard/runtime";
 import type { FakeCloud } from "./cloud/fake-cloud.ts";
 import type { FakeProviderConfig, FakeProviderOwn } from "./config.ts";
 import { cloudShelf, type Shelf } from "./images.ts";
-import { fakeProvider, typeOf } from "./provider.ts";
+import { fakeProvider } from "./provider.ts";
 
 /** The handles of the driver. */
 export interface FakeDriverOptions {
@@ -25,7 +25,6 @@ export function createFakeDriver({
     contract: 1,
     capabilities: { launches: true, inventory: false, probes: false, tags: true },
     config,
-    typeOf,
     async open(provider, { clock, random }) {
       const { journal, images } = provider.own;
       let cloud: FakeCloud;

@@ -17,7 +17,7 @@ import { type Clock, sleep } from "@nodeyard/runtime";
 import { CloudError, mapError } from "./cloud/errors.ts";
 import type { FakeCloud } from "./cloud/fake-cloud.ts";
 import type { FakeServer } from "./cloud/servers.ts";
-import type { FakeLabelOwn, FakePoolOwn, FakeProviderConfig } from "./config.ts";
+import { type FakeLabelOwn, type FakePoolOwn, type FakeProviderConfig, fakeConfig } from "./config.ts";
 import { deleted, imageStore, type Shelf } from "./images.ts";
 import { consoleOf, describeMachine } from "./machine.ts";
 
@@ -41,7 +41,7 @@ export function fakeProvider(
     {
       place: () => ({ cloud: config.own.cloud }),
       offers: {
-        types: { of: typeOf },
+        types: { of: fakeConfig.typeOf! },
         zones: { list: async () => [...cloud.knobs.availabilityZones].sort() },
         console: {
           async read(tag, context) {
@@ -88,11 +88,6 @@ export function fakeProvider(
     },
     mapError,
   );
-}
-
-/** What a label is bought as. */
-export function typeOf({ name, own }: LabelConfig): string {
-  return (own as FakeLabelOwn).type ?? name;
 }
 
 interface Machines {

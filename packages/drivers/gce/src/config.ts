@@ -1,4 +1,13 @@
-import { type ConfigOf, cloudConfig, Is, Key, type OrderOf, type OwnOf, type Reader } from "@nodeyard/driver";
+import {
+  type ConfigOf,
+  cloudConfig,
+  Is,
+  Key,
+  marketType,
+  type OrderOf,
+  type OwnOf,
+  type Reader,
+} from "@nodeyard/driver";
 import * as gce from "./grammar.ts";
 
 const provider = {
@@ -144,6 +153,7 @@ export const gceConfig = cloudConfig(
       /** Of the pool: an address counts for the quota. */
       return { own: { ...own, publicIpv4 } };
     },
+    typeOf: ({ own: { instanceType, spot } }) => marketType(instanceType, spot),
   },
 );
 

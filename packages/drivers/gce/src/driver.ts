@@ -1,13 +1,6 @@
-import {
-  type BearerToken,
-  type CloudHost,
-  cloudDriver,
-  type Driver,
-  type LabelConfig,
-  marketType,
-} from "@nodeyard/driver";
+import { type BearerToken, type CloudHost, cloudDriver, type Driver } from "@nodeyard/driver";
 import { Google } from "./client/google.ts";
-import { type GceLabelOwn, type GceProviderConfig, gceConfig } from "./config.ts";
+import { type GceProviderConfig, gceConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
 import type { Instance } from "./machines/instances.ts";
 import { gceCloud } from "./provider.ts";
@@ -20,8 +13,7 @@ export interface GceHost extends Pick<CloudHost, "connect" | "openFile"> {
 
 /** Makes the driver for a host. Providers with one credential and project share connections and the rate limit. */
 export function createGceDriver(host: GceHost): Driver<GceProviderConfig> {
-  const typeOf = ({ own }: LabelConfig<GceLabelOwn>) => marketType(own.instanceType, own.spot);
-  const parts = { name: "gce", config: gceConfig, mapError, typeOf };
+  const parts = { name: "gce", config: gceConfig, mapError };
   return cloudDriver<GceProviderConfig, Google, Instance, string>(parts, (config, context) => {
     const { project, credentialsFile, apiEndpoint: endpoint, rate } = config.own;
     const logIn = () => host.logIn(credentialsFile);

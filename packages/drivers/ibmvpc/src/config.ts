@@ -4,6 +4,7 @@ import {
   type Entry,
   Is,
   Key,
+  marketType,
   type OrderOf,
   type OwnOf,
   type Reader,
@@ -168,6 +169,7 @@ export const ibmvpcConfig = cloudConfig(
       const own = networkOf(provider, pool);
       return { availabilityZones: own.zone === null ? [] : [own.zone], own };
     },
+    typeOf: ({ own: { profile, spot } }) => marketType(profile, spot),
   },
 );
 

@@ -11,7 +11,6 @@ import {
   type LabelConfig,
   type MachineTable,
   machineName,
-  marketType,
   type OpenFile,
   tagOf,
   unlessRefused,
@@ -33,8 +32,7 @@ const SPOT = { availability: { class: "spot" }, availability_policy: { preemptio
 
 /** Makes the driver for a host. Providers with one credential and region share connections and the rate limit. */
 export function createIbmDriver({ around, connect, openFile }: CloudHost): Driver<IbmProviderConfig> {
-  const typeOf = ({ own: label }: LabelConfig<IbmLabelOwn>) => marketType(label.profile, label.spot);
-  const parts = { name: "ibmvpc", config: ibmvpcConfig, mapError, typeOf };
+  const parts = { name: "ibmvpc", config: ibmvpcConfig, mapError };
   return cloudDriver<IbmProviderConfig, Ibm, Instance>(parts, (config, context) => {
     const { region, credentialsFile: file, rate } = config.own;
     return {

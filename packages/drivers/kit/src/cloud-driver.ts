@@ -1,6 +1,6 @@
 import type { MapError } from "./calls.ts";
 import { type Cloud, cloudProvider } from "./cloud-provider.ts";
-import type { LabelConfig, ProviderConfig } from "./config/compiled.ts";
+import type { ProviderConfig } from "./config/compiled.ts";
 import type { DriverConfig } from "./config/driver-config.ts";
 import type { Driver, DriverContext } from "./contract.ts";
 import { type Account, SharedAccounts } from "./limits/shared-accounts.ts";
@@ -39,20 +39,16 @@ export function cloudDriver<Config extends ProviderConfig, A extends Account, T,
     name,
     config: table,
     mapError,
-    typeOf,
   }: {
     name: string;
     config: DriverConfig<Config>;
     mapError: MapError;
-    /** As in `Types`. */
-    typeOf?: (label: LabelConfig<never>) => string;
   },
   plan: (config: Config, context: DriverContext, closed: AbortSignal) => CloudPlan<A, T, Part>,
 ): Driver<Config> {
   const accounts = new SharedAccounts<A>();
   return {
     ...{ name, contract: 1, config: table },
-    ...(typeOf && { typeOf: (label) => typeOf(label as LabelConfig<never>) }),
     capabilities: { launches: true, inventory: false, probes: false, tags: true },
     open: (config, context) =>
       cloudProvider<T, Part>(config, mapError, (closed) => {
@@ -61,7 +57,7 @@ export function cloudDriver<Config extends ProviderConfig, A extends Account, T,
         const said = cloud(share.account);
         return {
           ...said,
-          ...(typeOf && { typeOf }),
+          ...(table.typeOf && { typeOf: table.typeOf }),
           machines: nodeMachines(said.machines, config, context, closed),
           async close() {
             await said.close?.();

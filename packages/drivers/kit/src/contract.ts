@@ -18,8 +18,6 @@ export interface Driver<Config extends ProviderConfig = ProviderConfig> {
   readonly contract: 1;
   readonly capabilities: Capabilities;
   readonly config: DriverConfig<Config>;
-  /** As `Types.of` of its providers, for `nodeyard plan`, which opens none. Absent: a label's machines are bought as the label. */
-  readonly typeOf?: (label: LabelConfig) => string;
   /**
    * For drivers whose nodes are slots on nodes of other providers. The launcher obtains those, gives each node a slot before `create`,
    * and frees the slot after `remove`. Absent: its nodes are machines of its own.

@@ -31,15 +31,6 @@ export function networkNeed(networks: readonly string[], floating: Reach | null)
   return wants ? { ports, "floating-ips": 1 } : { ports };
 }
 
-/**
- * The type of a label's machines. Labels with one flavor use the same hosts, so their launches fail together; volumes do not come from
- * these hosts.
- */
-export function machineType({ own }: Pick<LabelConfig<OpenstackLabelOwn>, "own">): string {
-  const flavor = own.minRam > 0 ? `${own.flavorName ?? "any"}, ${own.minRam} MiB` : own.flavorName;
-  return own.volumeSize === null ? `${flavor}` : `${flavor}, on a volume`;
-}
-
 type Limits = Readonly<Record<string, unknown>>;
 const LIMITS = z.object({ limits: z.object({ absolute: z.record(z.string(), z.unknown()) }) });
 const QUOTA = z.object({ quota: z.record(z.string(), z.unknown()) });

@@ -1,4 +1,12 @@
-import { type ConfigOf, cloudConfig, Is, Key, type OrderOf, type OwnOf } from "@nodeyard/driver";
+import {
+  type ConfigOf,
+  cloudConfig,
+  Is,
+  Key,
+  type LabelConfig,
+  type OrderOf,
+  type OwnOf,
+} from "@nodeyard/driver";
 
 /** Nova's schema of metadata, and of user data, of which it limits the base64. */
 const PROPERTY = Is.pattern("1 to 255 letters, digits and -_:. or blanks", /^[a-zA-Z0-9_:. -]{1,255}$/, [
@@ -115,6 +123,7 @@ export const openstackConfig = cloudConfig(
         at.useless(undefined, `label ${name} has no size; add min-ram or flavor-name`);
       return { own: { ...own, networks: own.networks ?? pool.networks } };
     },
+    typeOf: (label): string => machineType(label),
   },
 );
 
@@ -123,3 +132,12 @@ export type OpenstackProviderConfig = ConfigOf<typeof openstackConfig>;
 export type OpenstackPoolOwn = OwnOf<typeof openstackConfig, "pool">;
 export type OpenstackLabelOwn = OwnOf<typeof openstackConfig, "label">;
 export type OpenstackOrder = OrderOf<typeof openstackConfig>;
+
+/**
+ * The type of a label's machines. Labels with one flavor use the same hosts, so their launches fail together; volumes do not come from
+ * these hosts.
+ */
+export function machineType({ own }: Pick<LabelConfig<OpenstackLabelOwn>, "own">): string {
+  const flavor = own.minRam > 0 ? `${own.flavorName ?? "any"}, ${own.minRam} MiB` : own.flavorName;
+  return own.volumeSize === null ? `${flavor}` : `${flavor}, on a volume`;
+}

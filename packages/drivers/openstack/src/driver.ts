@@ -8,7 +8,6 @@ import {
   type Wire,
 } from "@nodeyard/driver";
 import type { TlsOptions } from "@nodeyard/driver/http";
-import { machineType } from "./amounts.ts";
 import type { Server } from "./api/index.ts";
 import { Session } from "./client/index.ts";
 import { type Cloud, type CloudConfigPaths, resolveCloud } from "./clouds/index.ts";
@@ -29,7 +28,7 @@ export interface OpenstackHost {
 
 /** Makes the driver for a host. Providers with the same credentials share one session with the cloud. */
 export function createOpenstackDriver(host: OpenstackHost): Driver<OpenstackProviderConfig> {
-  const parts = { name: "openstack", config: openstackConfig, mapError, typeOf: machineType };
+  const parts = { name: "openstack", config: openstackConfig, mapError };
   return cloudDriver<OpenstackProviderConfig, Session, Server>(parts, (config, context, closed) => {
     const { clock, random } = context;
     const { around, openFile } = host;

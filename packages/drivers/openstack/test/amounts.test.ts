@@ -1,7 +1,7 @@
 import type { LabelConfig } from "@nodeyard/driver";
 import { expect, test } from "vitest";
-import { limitsOf, machineType, needOf, networkNeed } from "../src/amounts.ts";
-import type { OpenstackLabelOwn } from "../src/config.ts";
+import { limitsOf, needOf, networkNeed } from "../src/amounts.ts";
+import { machineType, type OpenstackLabelOwn } from "../src/config.ts";
 import type { Reach } from "../src/machines/addresses.ts";
 
 const label = (own: Partial<OpenstackLabelOwn>) =>

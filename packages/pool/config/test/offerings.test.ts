@@ -117,3 +117,16 @@ providers:
   - {name: x, cloud: c, cloud-images: [{name: i}], pools: [{name: p, availability-zones: [n, s], labels: [{name: a, cloud-image: i, offerings: [{flavor-name: f, zone: west}, {flavor-name: f, zone: n}]}]}]}`;
   expect(load(text).errors).toEqual([expect.stringContaining("is west, which is not a zone of pool p")]);
 });
+
+test.each([
+  ["azure", ["use-spot: true", "use-spot: true, spot-max-price: 0.02"], "Standard_B1ls, spot"],
+  ["openstack", ["flavor-name: small, weight: 1", "flavor-name: small"], "small"],
+  ["aws", ["instance-type: m5.large", "instance-type: m5.large, max-price: 1"], "m5.large"],
+] as const)("offerings of one type and zone are refused: %s", (driver, offerings, type) => {
+  const { provider, label } = CLOUDS[driver];
+  const { errors } = load(fileOf(driver, provider, label, offerings));
+  expect(errors).toEqual([
+    expect.stringContaining(`is bought as ${type} in any zone, and so is offerings[0]; remove one of them`),
+  ]);
+  expect(errors[0]).toContain("offerings[1]");
+});

@@ -40,7 +40,7 @@ export function playedDriver(name: string, real: Driver | undefined, experience:
     open: async (config, context) => ({
       ...playedProvider(config, context, experience, slots),
       // Prices of the file are by type, and offerings of a label are told apart by it.
-      ...(real?.typeOf && { offers: { types: { of: real.typeOf } } }),
+      ...(real?.config.typeOf && { offers: { types: { of: real.config.typeOf } } }),
     }),
   };
 }

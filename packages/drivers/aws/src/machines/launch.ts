@@ -59,18 +59,6 @@ export function tagsFor(order: AwsOrder, log: Log): Metadata {
   return { ...labelTags(order, log), Name: order.hostname };
 }
 
-/**
- * Machine type of a label for grouping and prices. Labels of one type and market fail together and cost the same. `chosen`: the type that a
- * fleet chose.
- */
-export function machineType(
-  { instanceType, fleet, spot, dedicatedHost }: AwsLabelOwn,
-  chosen?: string,
-): string {
-  const types = fleet === null ? `${instanceType}` : (chosen ?? fleet.instanceTypes.join("/"));
-  return `${types}${spot ? ", spot" : ""}${dedicatedHost ? ", dedicated host" : ""}`;
-}
-
 /** Absent settings are left out, so that the AMI's and the account's defaults apply. */
 function runBody(
   { label: { own }, pool, az }: AwsOrder,

@@ -58,6 +58,8 @@ interface Compile<
     provider: ProviderIn<P, Q, L, D, PO>,
     context: LoadContext,
   ) => Made<LabelConfig, LO>;
+  /** As in `Types`. */
+  readonly typeOf?: (label: LabelConfig<LO>) => string;
 }
 
 /** The compiled provider of a driver. */
@@ -90,9 +92,10 @@ export function cloudConfig<
   compile: Compile<P, Q, L, D, C, F, PO, QO, LO> = {},
 ): DriverConfig<ProviderConfig<PO, QO, LO>> {
   const table = tableOf(tables as Tables<Table, Table, Table, Table, Table>);
-  return driverConfig(driver, table, (values, context) => {
+  const config = driverConfig(driver, table, (values, context) => {
     const read = { diskimages: [], cloudImages: [], ...values } as unknown as ReadProvider;
     const made = compileProvider(read, tables.images, compile as unknown as AnyCompile, context);
     return made as ProviderConfig<PO, QO, LO>;
   });
+  return { ...config, typeOf: (compile as AnyCompile).typeOf };
 }

@@ -46,6 +46,7 @@ export interface AnyCompile {
   readonly images?: ImageFacts<object, object, object, unknown>;
   readonly pool?: (pool: object, provider: object, context: LoadContext) => Made<PoolConfig>;
   readonly label?: (label: object, pool: object, provider: object, context: LoadContext) => Made<LabelConfig>;
+  readonly typeOf?: (label: LabelConfig) => string;
 }
 
 /** For a driver whose table lacks these keys. */
@@ -108,13 +109,26 @@ function compilePool(
   };
   for (const label of read.labels ?? []) {
     const { at, name } = label;
-    const offerings = (label.offerings ?? []).flatMap(({ at, label, ...offering }): LabelOffering[] => {
-      const { zone } = offering;
-      if (zone !== null && availabilityZones.length > 0 && !availabilityZones.includes(zone))
-        at.error("zone", `is ${zone}, which is not a zone of pool ${read.name}; write one of its zones`);
-      const made = compiled(label);
-      return made === undefined ? [] : [{ ...offering, label: made }];
-    });
+    const known = new Map<string, number>();
+    const offerings = (label.offerings ?? []).flatMap(
+      ({ at, label, ...offering }, index): LabelOffering[] => {
+        const { zone } = offering;
+        if (zone !== null && availabilityZones.length > 0 && !availabilityZones.includes(zone))
+          at.error("zone", `is ${zone}, which is not a zone of pool ${read.name}; write one of its zones`);
+        const made = compiled(label);
+        if (made === undefined) return [];
+        const type = compile.typeOf?.(made) ?? name;
+        const key = JSON.stringify([type, zone]);
+        // A node's record says type and zone of its offering, and nothing else of it.
+        if (known.has(key))
+          at.error(
+            undefined,
+            `is bought as ${type} in ${zone ?? "any zone"}, and so is offerings[${known.get(key)}]; remove one of them`,
+          );
+        else known.set(key, index);
+        return [{ ...offering, label: made }];
+      },
+    );
     const config = label.offerings?.length ? offerings[0]?.label : compiled(label);
     if (config === undefined) continue;
     if (!context.labels.has(name))

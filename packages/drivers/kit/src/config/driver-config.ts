@@ -1,6 +1,6 @@
 import type { ZodType } from "zod";
 import { commonProvider } from "./common-keys.ts";
-import type { ProviderConfig } from "./compiled.ts";
+import type { LabelConfig, ProviderConfig } from "./compiled.ts";
 import type { Note } from "./field.ts";
 import { type ConfigFinding, Reader } from "./reader.ts";
 import { type Section, section, type Table, type Values } from "./section.ts";
@@ -31,6 +31,8 @@ export interface DriverConfig<Config extends ProviderConfig = ProviderConfig> {
   readonly keys?: Section<unknown>;
   /** Notes on keys that are accepted. */
   notes(raw: unknown): readonly Note[];
+  /** As `Types.of` of its providers, for what opens none. Absent: a label's machines are bought as the label. */
+  readonly typeOf?: ((label: LabelConfig) => string) | undefined;
   /** Compiles what the loader accepts. Never throws: a finding of severity "error" makes the load fail. */
   load(raw: Readonly<Record<string, unknown>>, context: LoadContext): Config | undefined;
 }
