@@ -22,8 +22,8 @@ export interface ServerOptions {
   readonly port?: number;
   /** Written as `myid` for a member of an ensemble. */
   readonly myid?: number;
-  /** Fills the data folder before the first start. */
-  readonly fill?: (dataDir: string) => void | Promise<void>;
+  /** Fills the data folder before the first start. `port`: the one for clients. */
+  readonly fill?: (dataDir: string, port: number, tls: Certificates | undefined) => void | Promise<void>;
   /** Whether the start waits until the server serves; default true. A member of an ensemble serves later. */
   readonly wait?: boolean;
 }
@@ -62,7 +62,6 @@ export async function startZooKeeper(options: ServerOptions = {}): Promise<ZooKe
   const folder = await temporaryFolder("nodeyard-zookeeper-");
   const dataDir = join(folder, "data");
   await mkdir(dataDir);
-  await options.fill?.(dataDir);
   if (options.myid !== undefined) await writeFile(join(dataDir, "myid"), String(options.myid));
   await writeFile(join(folder, "log4j.properties"), LOG4J);
   const plainPort = options.port ?? (await freePort());
@@ -72,6 +71,7 @@ export async function startZooKeeper(options: ServerOptions = {}): Promise<ZooKe
   const lines = Object.entries(config).map(([key, value]) => `${key}=${value}\n`);
   await writeFile(join(folder, "zoo.cfg"), lines.join(""));
 
+  await options.fill?.(dataDir, securePort ?? plainPort, tls);
   let child: ChildProcess | undefined;
   let ended: Promise<void> = Promise.resolve();
   let log = "";

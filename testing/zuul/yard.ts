@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -41,6 +41,8 @@ export interface Yard {
   start(labelsAndProviders: string): Promise<Victim>;
   /** Starts a launcher of this name, with a folder of its own, or once more; `webapp`: where it answers REST. */
   launcher(name: string, webapp: string): Promise<Victim>;
+  /** Moves an embedded tree to a ZooKeeper, and starts a launcher there. Clients go on at the former address. */
+  move(): Promise<void>;
   /** Where an embedded one answers REST. */
   readonly socket: string;
   /** A command of the CLI; resolves with what it prints. */
@@ -58,34 +60,26 @@ export async function makeYard(store: StoreName, more: readonly string[] = []): 
   const port = zookeeper?.port ?? (await freePort());
   const config = join(folder, "nodepool.yaml");
   const common = (name = "state") => ["--state", join(folder, name), "-c", config];
-  const head = `zookeeper-servers: [{host: localhost, port: ${port}}]
-zookeeper-tls: {cert: ${tls.cert}, key: ${tls.key}, ca: ${tls.ca}}
-`;
-  const daemon = zookeeper
-    ? ["launcher", "--no-webapp"]
-    : [
-        "up",
-        "--listen",
-        `127.0.0.1:${port}`,
-        "--tls-cert",
-        tls.cert,
-        "--tls-key",
-        tls.key,
-        "--tls-ca",
-        tls.ca,
-      ];
+  const serversAt = (at: number, { cert, key, ca }: Certificates) =>
+    `zookeeper-servers: [{host: localhost, port: ${at}}]\nzookeeper-tls: {cert: ${cert}, key: ${key}, ca: ${ca}}\n`;
+  const head = zookeeper ? serversAt(port, tls) : "";
+  const listen =
+    `--listen 127.0.0.1:${port} --tls-cert ${tls.cert} --tls-key ${tls.key} --tls-ca ${tls.ca}`.split(" ");
+  const daemon = zookeeper ? ["launcher", "--no-webapp"] : ["up", ...listen];
+  let moved: ZooKeeperServer | undefined;
   const command = async (...words: readonly string[]) => {
     const argv = ["--disable-warning=ExperimentalWarning", BIN, ...common(), ...words];
     return (await run(process.execPath, argv, { timeout: patient(60_000) })).stdout;
   };
-  const write = (text: string) => writeFileSync(config, (zookeeper ? head : "") + text);
+  const write = (text: string) => writeFileSync(config, head + text);
   const victims = new Map<string, Victim>();
-  const begin = async (name: string, words: readonly string[]) => {
+  const begin = async (name: string, words: readonly string[], folders = common(name)) => {
     await victims.get(name)?.signal("SIGKILL");
-    const victim = new Victim([...common(name), ...words], { inside: false });
+    const victim = new Victim([...folders, ...words], { inside: false });
     victims.set(name, victim);
-    if (!(await victim.printed(zookeeper ? "the launcher runs" : "Nodeyard is up")))
-      throw new Error(victim.errors);
+    const printed =
+      { up: "Nodeyard is up", promote: "start the ZooKeeper at" }[words[0]!] ?? "the launcher runs";
+    if (!(await victim.printed(printed))) throw new Error(victim.errors);
     return victim;
   };
   return {
@@ -98,12 +92,28 @@ zookeeper-tls: {cert: ${tls.cert}, key: ${tls.key}, ca: ${tls.ca}}
       return begin("state", [...daemon, ...more]);
     },
     launcher: (name, webapp) => begin(name, ["launcher", "--webapp", webapp]),
+    async move() {
+      await victims.get("state")!.signal("SIGTERM");
+      const there = join(folder, "moved.yaml");
+      const folders = [...common().slice(0, -1), there];
+      let promotion: Victim | undefined;
+      moved = await startZooKeeper({
+        tls: true,
+        fill: async (data, at, own) => {
+          writeFileSync(there, serversAt(at, own!) + readFileSync(config, "utf8"));
+          promotion = await begin("promotion", ["promote", "--data", data, ...listen], folders);
+        },
+      });
+      if (!(await promotion!.printed("clients go on"))) throw new Error(promotion!.errors);
+      await begin("moved", ["launcher", "--no-webapp"], folders);
+    },
     socket: join(folder, "state/http.sock"),
     run: command,
     json: async <T>(...words: readonly string[]) => JSON.parse(await command(...words, "--json")) as T,
     async close() {
       await Promise.all([...victims.values()].map((victim) => victim.signal("SIGKILL")));
       await zookeeper?.stop();
+      await moved?.stop();
       await removeFolder(folder);
     },
   };

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -110,5 +110,22 @@ ${host("localhost", "narrow", 1)}
       expect(order).toEqual(["t7", "t5", "t6", "t8"]);
       expect(await zuul.result("alpha", "t3", "slow")).toBe("SUCCESS");
     });
+
+    if (store === "embedded")
+      test("its tree moves to a ZooKeeper while a job runs and another waits, and both run once", async () => {
+        const before = ran().length;
+        rmSync(file("go"));
+        await zuul.api.enqueue("alpha", "t9", "slow");
+        await expect
+          .poll(async () => (await nodes()).find(({ label }) => label.includes("narrow"))?.state, SOON)
+          .toBe("in-use");
+        await zuul.api.enqueue("beta", "t10", "narrow");
+        await expect.poll(async () => (await requests()).length, SOON).toBe(1);
+        await yard.move();
+        writeFileSync(file("go"), "");
+        expect(await zuul.result("alpha", "t9", "slow")).toBe("SUCCESS");
+        expect(await zuul.result("beta", "t10", "narrow")).toBe("SUCCESS");
+        expect(ran().slice(before)).toEqual(["beta refs/tags/t10"]);
+      });
   },
 );
