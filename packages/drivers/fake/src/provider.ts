@@ -49,6 +49,26 @@ export function fakeProvider(
             return server === undefined ? null : consoleOf(server, cloud.status(server));
           },
         },
+        suspension: {
+          async *suspend(tag, context): AsyncGenerator<Step, void, void> {
+            const { signal } = context;
+            yield { step: "find", deadlineMs: CALL_MS };
+            const server = await needed(cloud, tag, context);
+            if (cloud.status(server) === "SUSPENDED") return;
+            yield { step: "suspend", deadlineMs: CALL_MS };
+            await cloud.suspend(server.id, signal);
+          },
+          async *wake(order, context): AsyncGenerator<Step, Machine, void> {
+            yield { step: "find", deadlineMs: CALL_MS };
+            const server = await needed(cloud, order.tag, context);
+            if (cloud.status(server) === "SUSPENDED") {
+              yield { step: "wake", deadlineMs: CALL_MS };
+              await cloud.wake(server.id, context.signal);
+            }
+            yield { step: "wait", deadlineMs: config.launchTimeoutMs };
+            return isActive(machines, server.id, order, context.signal);
+          },
+        },
         images: imageStore(shelf, config.own.images?.formats ?? FORMATS, clock),
       },
       create: (order, context) => create(machines, order, context),
@@ -121,6 +141,23 @@ async function* create(
   const { id } = server;
   const saved = externalId === id ? {} : { save: { externalId: id } };
   yield { step: "wait", deadlineMs: config.launchTimeoutMs, ...saved };
+  return isActive({ cloud, config, clock }, id, order, signal);
+}
+
+/** The machine that has been suspended, or is to be. */
+async function needed(cloud: FakeCloud, tag: Tag, context: StepContext): Promise<FakeServer> {
+  const server = await existing(cloud, tag, context);
+  if (server === undefined) throw new CloudError(404, `node ${tag.nodeId} has no server`);
+  return server;
+}
+
+/** Waits until a machine is up. */
+async function isActive(
+  { cloud, config, clock }: Machines,
+  id: string,
+  order: CreateOrder,
+  signal: AbortSignal,
+): Promise<Machine> {
   for (;;) {
     const shown = await cloud.get(id, signal);
     if (shown === undefined) throw new CloudError(404, `server ${id} is gone`);

@@ -163,6 +163,7 @@ export async function fakeRig(
     pool,
     label,
     providerName: config.name,
+    suspends: true,
     // No two providers draw the same ids.
     open: (installation) => driver.open(config, contextFor(clock, installation, 99 + opened++)),
     openElsewhere: (installation) =>

@@ -89,6 +89,7 @@ const OFFERS: Readonly<Record<keyof Offers, readonly string[]>> = {
   console: ["read"],
   images: ["upload", "remove"],
   handover: ["ready"],
+  suspension: ["suspend", "wake"],
   slots: ["compare"],
   pace: ["now"],
   slivers: ["machines"],

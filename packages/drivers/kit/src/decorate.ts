@@ -22,6 +22,8 @@ export type CallName =
   | "upload"
   | "removeImage"
   | "handover"
+  | "suspend"
+  | "wake"
   | "reconcile"
   | "compare"
   | "machines";
@@ -92,7 +94,14 @@ export interface EndedCall {
 }
 
 /** Calls whose time limits come from `runSteps`, which also ends the wait for them. */
-const IN_STEPS: ReadonlySet<CallName> = new Set(["create", "remove", "upload", "removeImage"]);
+const IN_STEPS: ReadonlySet<CallName> = new Set([
+  "create",
+  "remove",
+  "suspend",
+  "wake",
+  "upload",
+  "removeImage",
+]);
 
 /**
  * The one guard around a driver, put there where a provider is opened: each call ends when its signal aborts, even if the driver ignores that;
@@ -148,7 +157,7 @@ function around(inner: Provider, wrap: Wrap): Provider {
 
 /** The same for the offers. One that the provider omits stays absent, as callers decide by its presence. */
 function aroundOffers(
-  { zones, types, prices, console, images, handover, slots, slivers, pace }: Offers,
+  { zones, types, prices, console, images, handover, suspension, slots, slivers, pace }: Offers,
   wrap: Wrap,
 ): Offers {
   return {
@@ -168,6 +177,12 @@ function aroundOffers(
         formats: images.formats,
         upload: (order, context) => wrap.steps("upload", context, (own) => images.upload(order, own)),
         remove: (tag, context) => wrap.steps("removeImage", context, (own) => images.remove(tag, own)),
+      },
+    }),
+    ...(suspension && {
+      suspension: {
+        suspend: (tag, context) => wrap.steps("suspend", context, (own) => suspension.suspend(tag, own)),
+        wake: (order, context) => wrap.steps("wake", context, (own) => suspension.wake(order, own)),
       },
     }),
     ...(slots && {

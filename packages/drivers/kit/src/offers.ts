@@ -1,4 +1,5 @@
 import type { LabelConfig, PoolConfig } from "./config/compiled.ts";
+import type { CreateOrder, Machine } from "./contract.ts";
 import type { Resources } from "./resources.ts";
 import type { Step, StepContext } from "./run-steps.ts";
 import type { SliverMachine } from "./sliver-machine.ts";
@@ -15,6 +16,7 @@ export interface Offers {
   readonly console?: Console;
   readonly images?: ImageStore;
   readonly handover?: Handover;
+  readonly suspension?: Suspension;
   readonly slots?: SlotOffer;
   readonly slivers?: SliverOffer;
   /** The state of the provider's own rate limit. No I/O. */
@@ -70,6 +72,23 @@ export interface SlotSettings {
   readonly maxAgeMs: number;
   /** Stored in the record of each node with such a slot, before `create` is called. */
   readonly notes?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Machines that are put aside with their disk and are there again sooner than new ones: spares that cost less. Both are generators with the
+ * duties of `create`, and a machine may be removed at any point of them. A machine that is put aside is listed as before.
+ */
+export interface Suspension {
+  /**
+   * Puts the machine of a tag aside; returns when the cloud says that it is. One that is so already is no error. Rejects with kind "not-found" when
+   * there is none.
+   */
+  suspend(tag: Tag, context: StepContext): AsyncGenerator<Step, void, void>;
+  /**
+   * Returns the machine of `order.tag` once it is up again. Its disk, and so its host keys, are those of before; its addresses may be others. One
+   * that is up is no error. Rejects with kind "not-found" when there is none: it is not made anew.
+   */
+  wake(order: CreateOrder, context: StepContext): AsyncGenerator<Step, Machine, void>;
 }
 
 /** Availability zones. */

@@ -9,6 +9,7 @@ import { imageTests, offerTests } from "./offers.ts";
 import { ownershipTests } from "./ownership.ts";
 import { placeTests } from "./places.ts";
 import { Bench, type ConformanceRig, type TestKit } from "./rig.ts";
+import { suspensionTests } from "./suspension.ts";
 
 export type { ConformanceRig, TestKit };
 
@@ -42,6 +43,7 @@ export function driverConformance(
       lookTests(kit, run);
       offerTests(kit, run);
       imageTests(kit, run);
+      suspensionTests(kit, run);
     } else {
       noLaunchTests(kit, run);
     }

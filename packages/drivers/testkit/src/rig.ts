@@ -54,6 +54,10 @@ export interface ConformanceRig {
   readonly cannot?: Readonly<Partial<Record<Fault, string>>>;
   /** Makes a machine without a tag of Nodeyard. */
   makeForeign?(): Promise<void>;
+  /** The provider offers suspension. */
+  readonly suspends?: boolean;
+  /** Whether a machine runs and answers, where the rig can tell. */
+  answers?(machine: Machine): Promise<boolean>;
   /** Makes the host of an inventory item unreachable, or reachable again. */
   setAlive?(item: InventoryItem, alive: boolean): Promise<void>;
   /** An image on this host in a format that the provider accepts. Absent: the image store is not tested. */
@@ -146,6 +150,18 @@ export class Bench {
   async remove(provider: Provider, nodeId: string, id: ExternalId | null, again = TEMPORARY): Promise<void> {
     const work = () => this.run<void>((context) => provider.remove(this.tag(nodeId), context), id);
     await this.persist(work, again);
+  }
+
+  async suspend(provider: Provider, nodeId: string, id: ExternalId | null): Promise<void> {
+    const { suspension } = provider.offers!;
+    await this.persist(() => this.run<void>((context) => suspension!.suspend(this.tag(nodeId), context), id));
+  }
+
+  wake(provider: Provider, nodeId: string, id: ExternalId | null): Promise<Machine> {
+    const { suspension } = provider.offers!;
+    return this.persist(() =>
+      this.run<Machine>((context) => suspension!.wake(this.order(nodeId), context), id),
+    );
   }
 
   /** A call that is not to fail; temporary errors are repeated, as launchers do. */

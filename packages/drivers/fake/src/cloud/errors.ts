@@ -2,7 +2,7 @@ import { asDriverError, DriverError, type DriverErrorKind } from "@nodeyard/driv
 
 /** An error of the fake cloud, with the HTTP status that a real cloud would send. */
 export class CloudError extends Error {
-  readonly status: 400 | 401 | 403 | 404 | 500 | 503;
+  readonly status: 400 | 401 | 403 | 404 | 409 | 500 | 503;
 
   constructor(status: CloudError["status"], message: string) {
     super(message);
@@ -17,6 +17,7 @@ const KINDS: Readonly<Record<CloudError["status"], DriverErrorKind>> = {
   401: "access",
   403: "quota",
   404: "not-found",
+  409: "transient",
   500: "transient",
   503: "capacity",
 };

@@ -84,6 +84,27 @@ export class FakeCloud {
     return this.#call("delete", signal, () => this.#delete(id));
   }
 
+  /** Puts a machine aside. Rejects with 404 for one that does not exist, with 409 for one that is not up. */
+  suspend(id: string, signal: AbortSignal): Promise<void> {
+    return this.#call("create", signal, () => this.#change(id, "ACTIVE", { op: "suspend", id }));
+  }
+
+  /** Lets it go on, in a tenth of the time that its boot took. */
+  wake(id: string, signal: AbortSignal): Promise<void> {
+    return this.#call("create", signal, () => {
+      const upAt = this.#clock.now() + (this.#servers.get(id)?.bootMs ?? 0) / 10;
+      this.#change(id, "SUSPENDED", { op: "wake", id, upAt });
+    });
+  }
+
+  #change(id: string, from: Status, event: CloudEvent): void {
+    const server = this.#servers.get(id);
+    if (server === undefined) throw new CloudError(404, `there is no server ${id}`);
+    const status = this.status(server);
+    if (status !== from) throw new CloudError(409, `server ${id} is ${status}`);
+    this.#record(event);
+  }
+
   /** A machine by its id, without lag; undefined when there is none. */
   get(id: string, signal: AbortSignal): Promise<FakeServer | undefined> {
     return this.#call("find", signal, () => this.#servers.get(id));
@@ -306,7 +327,7 @@ export class FakeCloud {
   }
 
   #apply(event: CloudEvent | ImageEvent): void {
-    if (event.op === "create" || event.op === "delete") this.#servers.apply(event);
-    else this.#images.apply(event);
+    if (!event.op.startsWith("image")) this.#servers.apply(event as CloudEvent);
+    else this.#images.apply(event as ImageEvent);
   }
 }

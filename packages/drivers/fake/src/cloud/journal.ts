@@ -9,7 +9,15 @@ export interface Journal {
 }
 
 /** The events of this version. A line of another version is passed over, like one that a killed process left incomplete. */
-const OPS: ReadonlySet<unknown> = new Set(["create", "delete", "image", "image-data", "image-delete"]);
+const OPS: ReadonlySet<unknown> = new Set([
+  "create",
+  "delete",
+  "suspend",
+  "wake",
+  "image",
+  "image-data",
+  "image-delete",
+]);
 
 /** The event of a line; undefined for a line that a killed process left incomplete, and for other text. */
 export function decodeEvent(line: string): CloudEvent | ImageEvent | undefined {

@@ -31,17 +31,23 @@ export type CloudEvent =
       /** Created although its tag may have a machine already. */
       readonly again?: boolean;
     }
-  | { readonly op: "delete"; readonly at: number; readonly id: string; readonly keepsRecord: boolean };
+  | { readonly op: "delete"; readonly at: number; readonly id: string; readonly keepsRecord: boolean }
+  /** It is put aside, or goes on: `upAt` is when it is up again. */
+  | { readonly op: "suspend"; readonly id: string }
+  | { readonly op: "wake"; readonly id: string; readonly upAt: number };
 
 /** A machine with its deletion. `keepsRecord`: it stays listed as DELETED for good. */
 interface Entry {
   server: FakeServer;
   deletedAt: number | undefined;
   keepsRecord: boolean;
+  isSuspended: boolean;
+  /** When it is up, or will be; wall milliseconds. */
+  upAt: number;
 }
 
-/** States of a fake machine: BUILD becomes ACTIVE or ERROR; each may become DELETED. */
-export type Status = "BUILD" | "ACTIVE" | "ERROR" | "DELETED";
+/** States of a fake machine: BUILD becomes ACTIVE or ERROR; ACTIVE becomes SUSPENDED, and that BUILD; each may become DELETED. */
+export type Status = "BUILD" | "ACTIVE" | "SUSPENDED" | "ERROR" | "DELETED";
 
 /**
  * The machines of a cloud, computed from its events, so that every process that reads the same journal sees the same machines. A tag has at
@@ -60,7 +66,13 @@ export class Servers {
   /** Applies an event. A second create of a tag, and a second delete, have no effect. */
   apply(event: CloudEvent): void {
     if (event.op === "create") this.#create(event.server, event.again === true);
-    else this.#delete(event.id, event.at, event.keepsRecord);
+    else if (event.op === "delete") this.#delete(event.id, event.at, event.keepsRecord);
+    else {
+      const entry = this.#entries.get(event.id);
+      if (entry === undefined || entry.isSuspended === (event.op === "suspend")) return;
+      entry.isSuspended = event.op === "suspend";
+      if (event.op === "wake") entry.upAt = event.upAt;
+    }
   }
 
   /** Strongly consistent, as a read by id is. Undefined when the machine never existed or is gone. */
@@ -102,8 +114,10 @@ export class Servers {
   }
 
   status(server: FakeServer, now: number): Status {
-    if (this.#entries.get(server.id)?.deletedAt !== undefined) return "DELETED";
-    if (server.fate === "never" || now < server.createdAt + server.bootMs) return "BUILD";
+    const entry = this.#entries.get(server.id);
+    if (entry?.deletedAt !== undefined) return "DELETED";
+    if (entry?.isSuspended) return "SUSPENDED";
+    if (server.fate === "never" || now < (entry?.upAt ?? server.createdAt + server.bootMs)) return "BUILD";
     return server.fate === "error" ? "ERROR" : "ACTIVE";
   }
 
@@ -118,7 +132,8 @@ export class Servers {
   #create(server: FakeServer, again: boolean): void {
     const key = server.tag === null ? undefined : tagKey(server.tag);
     if (this.#entries.has(server.id) || (!again && key !== undefined && this.#byTag.has(key))) return;
-    const entry: Entry = { server, deletedAt: undefined, keepsRecord: false };
+    const upAt = server.createdAt + server.bootMs;
+    const entry: Entry = { server, deletedAt: undefined, keepsRecord: false, isSuspended: false, upAt };
     this.#entries.set(server.id, entry);
     this.#live.add(entry);
     this.#used = add(this.#used, server.resources);
