@@ -52,7 +52,7 @@ export class CloudObserver {
         const event = JSON.parse(line) as CloudEvent | ImageEvent;
         if (event.op === "create") this.#tell("create", "done", machines(), event.server.id, event.server);
         if (event.op === "delete") this.#tell("delete", "done", machines(), event.id);
-        if (event.op !== "create" && event.op !== "delete") this.#noteImage(event);
+        if (event.op.startsWith("image")) this.#noteImage(event as ImageEvent);
         unread.push(line);
       },
       unread: () => {

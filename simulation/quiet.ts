@@ -1,10 +1,12 @@
-import { paths } from "@nodeyard/model";
+import { paths, suspendedPatch } from "@nodeyard/model";
 import type { Scene } from "./scene.ts";
 
 /** No request, lease or slot is open, and no node is in use or being made. */
 export function isQuiet({ check, zuul, cli, cluster, processes, damaged, builders }: Scene): boolean {
   const going = [...check.nodes.values()].some(
-    ({ data }) => data.state !== "ready" || (data.allocated_to ?? null) !== null,
+    ({ data }) =>
+      (data.state !== "ready" && !(data.state === "hold" && data.hold_job === suspendedPatch.holdJob)) ||
+      (data.allocated_to ?? null) !== null,
   );
   const leases = cluster.znodes.children("/nodeyard/leases")?.length ?? 0;
   const slots = cluster.znodes.children("/nodeyard/slots")?.length ?? 0;

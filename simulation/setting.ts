@@ -49,6 +49,9 @@ const MIN_READY: ReadonlyMap<string, number> = new Map([
   ["large", 1],
 ]);
 
+/** Of these the spares beyond `MIN_READY` are suspended. */
+const SUSPENDED: ReadonlyMap<string, number> = new Map([["small", 1]]);
+
 /** The settings that the checks need. */
 export const CHECKED: Setting = {
   pools: LIMITS,
@@ -59,7 +62,7 @@ export const CHECKED: Setting = {
   zoned: ZONED,
   hosts: "lab",
   expected: EXPECTED,
-  minReady: MIN_READY,
+  minReady: new Map([...MIN_READY].map(([name, nodes]) => [name, nodes + (SUSPENDED.get(name) ?? 0)])),
 };
 
 /** Labels of requests, frequent ones more often; no pool has `nowhere`. */
@@ -147,9 +150,19 @@ function variant({
     ...(slices ? [slicer(SLICER, of(`${SLICER}/main`), SLOTS)] : []),
   ];
   const labels = new Map(
-    [...MIN_READY].map(([name, minReady]) => [name, { name, minReady, maxReadyAgeMs: 600_000 }] as const),
+    [...MIN_READY].map(
+      ([name, minReady]) =>
+        [name, { name, minReady, maxReadyAgeMs: 600_000, spares: sparesOf(name) }] as const,
+    ),
   );
   return installation(providers, labels);
+}
+
+function sparesOf(label: string) {
+  const min = SUSPENDED.get(label);
+  if (min === undefined) return null;
+  const others = { max: min, share: 0, times: [], target: null, idleMs: 30_000 };
+  return { min, ...others, suspended: true };
 }
 
 function installation(

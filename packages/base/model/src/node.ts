@@ -86,6 +86,23 @@ const fields = {
 export type NodeFields = ValuesOf<typeof fields>;
 /** A stored node: its fields, and the JSON text that they were read from. */
 export type NodeRecord = NodeFields & Stored;
+/**
+ * What `hold_job` says of a suspended spare. In the state `hold` no launcher gives it to anybody or deletes it at once, also one that does not
+ * know of spares, and it counts against quotas (docs/design/spares.md).
+ */
+const SUSPENDED = "nodeyard:suspended";
+
+/** The fields of a suspended spare: within a week it is woken, or deleted by whatever launcher there is. */
+export const suspendedPatch = {
+  ...{ state: "hold", holdJob: SUSPENDED, comment: "a suspended spare of Nodeyard" },
+  holdExpiration: 7 * 86_400,
+} as const satisfies NodePatch;
+
+/** Whether a node is a spare that a request may have once it is woken. */
+export function isSuspended({ state, holdJob }: Pick<NodeFields, "state" | "holdJob">): boolean {
+  return state === "hold" && holdJob === SUSPENDED;
+}
+
 /** Changes to a node. `stateTime` is set by `changeNode`. */
 export type NodePatch = Partial<Omit<NodeFields, "stateTime">>;
 /** Values of a node to be created; missing ones get their defaults. */

@@ -51,6 +51,9 @@ export const nodeTransitions: readonly Transition<NodeState>[] = [
   },
   { from: "building", to: "ready", actor: "launcher", condition: "the machine is up and answers" },
   { from: "building", to: "failed", actor: "launcher", condition: "every attempt failed" },
+  { from: "ready", to: "building", actor: "launcher", condition: "a spare is about to be suspended" },
+  { from: "building", to: "hold", actor: "launcher", condition: "the spare is suspended" },
+  { from: "hold", to: "building", actor: "launcher", condition: "a suspended spare is woken for a request" },
   {
     from: "building",
     to: "aborted",

@@ -71,6 +71,8 @@ export const journalEvents = {
   "node.failed": warn("The launch of a node ended without a machine", "state", "why"),
   "node.given-up": warn("A launch was given up before it ended", "request", "error"),
   "node.claimed": info("A ready node was allocated to a request", "request"),
+  "node.suspended": info("A spare was suspended", "ms"),
+  "node.woken": info("A suspended spare was woken for a request", "request", "ms", "cost"),
   "node.in-use": info("The user of a node began to use it", "from"),
   "node.returned": info("The user of a node gave it back", "from", "ms"),
   "node.held": info("A node was put on hold", "from", "ms"),

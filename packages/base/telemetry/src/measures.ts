@@ -110,6 +110,10 @@ export const durationNames = {
     ["provider", "az", "result"],
     ["requestor", "step"],
   ),
+  "launcher.wake": timed("From the claim of a suspended spare until it answers again", LAUNCH, [
+    "provider",
+    "result",
+  ]),
   "launcher.request": timed("From the creation of a request to its fulfilment", WAIT, ["provider", "pool"]),
   "launcher.provider_call": timed("Calls of drivers: queries, and each step of creating and deleting", CALL, [
     "provider",

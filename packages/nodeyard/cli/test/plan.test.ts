@@ -10,6 +10,8 @@ interface Figures {
   readonly peak_cores: number;
   readonly refused: number;
   readonly peak_nodes: number;
+  readonly idle_hours: number;
+  readonly cost: number;
 }
 interface Planned {
   readonly requests: number;
@@ -112,6 +114,33 @@ providers:
     { provider: "ec2", label: null, today: { requests: 2, wait_p95: 30, peak_cores: 8 } },
     { provider: "ec2", label: "small", planned: { wait_median: 30, wait_p95: 165, peak_cores: 4 } },
   ]);
+});
+
+test("the spares of the how-to page, on a morning of a made-up week: nobody waits, and nodes are idle", async () => {
+  const root = new URL("../../../../", import.meta.url);
+  const page = readFileSync(new URL("docs/how-to/be-ready-at-nine.md", root), "utf8");
+  const labels = /```yaml\n(.*?)```/s.exec(page)![1]!;
+  const rest = `providers:
+  - {name: cloud, driver: example, pools: [{name: main, max-servers: 20, labels: [{name: small, profile: x}]}]}
+`;
+  const today = write("today.yaml", `labels: [{name: small}]\n${rest}`);
+  const planned = write("spares.yaml", `${labels}${rest}`);
+  const week = readFileSync(new URL("packages/pool/planning/test/week.jsonl", root), "utf8");
+  // Its nodes, and Monday until ten.
+  const file = write(
+    "week.jsonl",
+    week
+      .split("\n")
+      .slice(0, 24 + 45)
+      .join("\n"),
+  );
+  const { rows } = await site.json<Planned>("-c", today, "plan", planned, "--demand", file);
+  const row = rows.find(({ label }) => label === "small")!;
+  expect(row.today).toMatchObject({ refused: 0, idle_hours: 0 });
+  expect(row.today.wait_median).toBeGreaterThan(60);
+  expect(row.planned.wait_median).toBe(0);
+  expect(row.planned.idle_hours).toBeGreaterThan(0);
+  expect(row.planned.cost).toBeGreaterThan(row.today.cost);
 });
 
 test("what is asked wrongly", async () => {

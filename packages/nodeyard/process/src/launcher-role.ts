@@ -3,7 +3,7 @@ import type { Config } from "@nodeyard/config";
 import { Election } from "@nodeyard/coordination";
 import { driverScanner } from "@nodeyard/driver";
 import { createScanner } from "@nodeyard/keyscan";
-import { Launcher, type LauncherOptions, TIMING_EVENTS } from "@nodeyard/launcher";
+import { DEMAND_EVENTS, Launcher, type LauncherOptions, TIMING_EVENTS } from "@nodeyard/launcher";
 import { gaugeSamples, type StatsdSample } from "@nodeyard/legacy";
 import {
   backlogGauges,
@@ -113,8 +113,9 @@ export class LauncherRole implements Role {
         config: launcherConfig(config),
       };
       const launcher = await Launcher.start(options, stopping);
-      // In the background: only estimates need the former durations, and they are merely better with them.
-      void journal.latest(TIMING_EVENTS).then(({ events }) => launcher.recall(events));
+      // In the background: only estimates and spares need the past, and they are merely better with it.
+      for (const past of [TIMING_EVENTS, DEMAND_EVENTS])
+        void journal.latest(past).then(({ events }) => launcher.recall(events));
       return new LauncherRole(parts, launcher, { journal, evidence, events, traces });
     } catch (error) {
       evidence.close();

@@ -1,5 +1,6 @@
 import { FLOAT, INTEGER, Is, Key, LIST, type Reader, type Values } from "@nodeyard/driver";
 import { diskimageTable, imageTable } from "./diskimage-table.ts";
+import { sparesTable } from "./spares-table.ts";
 import { webappTable } from "./webapp-table.ts";
 
 /** A maximal age; absent, 0 and less are no limit. */
@@ -64,6 +65,10 @@ const labelTable = {
     Math.max(0, Math.floor(nodes)),
   ),
   "max-ready-age": age("Ready nodes at least this old are replaced; 0: never.").as("maxReadyAgeMs"),
+  spares: Key.optional(
+    "Further nodes to keep ready, by schedule, use or wanted wait: what asks for the most counts. Unknown to the old launcher.",
+    sparesTable,
+  ),
 };
 
 /** Somebody's part of what there is; one that is not listed weighs 1. */

@@ -118,7 +118,7 @@ describe("the rest of the top level", () => {
     const { config, warnings } = load(
       "labels: [{name: a, min-ready: 5}, {name: a, min-ready: -1, max-ready-age: 60}]",
     );
-    expect(config?.labels.get("a")).toEqual({ name: "a", minReady: 0, maxReadyAgeMs: 60_000 });
+    expect(config?.labels.get("a")).toEqual({ name: "a", minReady: 0, maxReadyAgeMs: 60_000, spares: null });
     expect(warnings).toEqual([
       "n.yaml:1:36: labels[1].name: repeats label a; the last one counts",
       "n.yaml:1:45: labels[1].min-ready: is -1, which counts as 0; write 0 or more",

@@ -2,4 +2,4 @@ export { Launcher } from "./launcher.ts";
 export type { LauncherConfig, LauncherOptions } from "./options.ts";
 export type { Identity } from "./providers/served.ts";
 export { listResources, survey, surveyLeft } from "./providers/survey.ts";
-export { TIMING_EVENTS } from "./timings.ts";
+export { DEMAND_EVENTS, TIMING_EVENTS } from "./timings.ts";

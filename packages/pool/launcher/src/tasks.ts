@@ -6,6 +6,7 @@ import { FailedTries } from "./failed-tries.ts";
 import type { Deletions } from "./nodes/deletions.ts";
 import type { RequestHandles } from "./nodes/handles.ts";
 import { deallocateNode } from "./nodes/node-lock.ts";
+import { suspendNode } from "./nodes/suspend.ts";
 import type { Handled } from "./requests/finish.ts";
 import { resetLost } from "./requests/finish.ts";
 import { handleDecline, handleRequest } from "./requests/handler.ts";
@@ -77,6 +78,8 @@ export class Tasks {
         return this.#run("delete", action.node, (signal, live) => this.#delete(action, signal, live));
       case "deallocate":
         return this.#run("deallocate", action.node, () => this.#deallocate(action.node));
+      case "suspend":
+        return this.#run("suspend", action.node, (signal) => this.#suspend(action, signal));
       case "min-ready":
         return this.#run("min-ready", action.label, () => this.#minReady(action.label, action.count));
       case "pause":
@@ -229,6 +232,15 @@ export class Tasks {
     if (!done) return { type: "deallocated", node, retryMs: this.#retry(node, 250, 30_000) };
     this.#failures.end(node);
     return { type: "deallocated", node };
+  }
+
+  async #suspend(
+    { node, label, version }: Extract<Action, { type: "suspend" }>,
+    signal: AbortSignal,
+  ): Promise<SchedulerEvent> {
+    const result = await suspendNode(this.#context, node, version, signal);
+    const ended = { type: "suspended", node, label, refused: result === "refused" } as const;
+    return result === "busy" ? { ...ended, retryMs: this.#retry(node, 250, 30_000) } : ended;
   }
 
   async #minReady(label: string, count: number): Promise<SchedulerEvent> {

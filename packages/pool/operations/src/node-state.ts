@@ -3,6 +3,7 @@ import {
   deadLetterPath,
   decodeNode,
   encodeNode,
+  isSuspended,
   mayGo,
   type NodePatch,
   type NodeRecord,
@@ -129,7 +130,9 @@ async function changeLocked(
     if (before instanceof RecordError) return unread(held, version, before);
     if (!mayGo("node", before.state, patch.state)) throw wrongState(id, before.state, patch.state);
     if (from !== undefined && before.state !== from) throw wrongState(id, before.state, patch.state);
-    const record = changeNode(before, patch, treeNow(handles) / 1000);
+    // What a person holds is no spare any more that a request may have.
+    const own = isSuspended(before) ? { holdJob: null } : {};
+    const record = changeNode(before, { ...patch, ...own }, treeNow(handles) / 1000);
     await handles.tree.commit([
       held.fence,
       { op: "set", path: paths.node(id), data: encodeNode(record), version },

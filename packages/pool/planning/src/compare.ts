@@ -17,6 +17,10 @@ export interface PlanFigures {
   readonly peak_cores: number;
   /** MiB. */
   readonly peak_ram: number;
+  /** Node hours that nodes were ready and nobody's. */
+  readonly idle_hours: number;
+  /** Of all nodes together, in the currency of their prices; of nodes without a known price, nothing. */
+  readonly cost: number;
 }
 
 /** What differs for a provider and label. A request for several labels counts for each. */
@@ -60,7 +64,11 @@ export function compare(
 }
 
 /** The figures of one row; without a request and a node of it under this configuration they are zeros and nulls. */
-function figures({ outcomes, peaks }: Played, provider: string | null, label: string | null): PlanFigures {
+function figures(
+  { outcomes, peaks, hours }: Played,
+  provider: string | null,
+  label: string | null,
+): PlanFigures {
   const of = [...outcomes.values()].filter(
     (outcome) => outcome.provider === provider && (label === null || outcome.labels.includes(label)),
   );
@@ -69,6 +77,7 @@ function figures({ outcomes, peaks }: Played, provider: string | null, label: st
   const count = (result: Outcome["result"]) => of.filter((outcome) => outcome.result === result).length;
   // Requests that no provider served have no nodes, so no peak.
   const peak = peaks.find((each) => each.provider === provider && each.label === label);
+  const spent = hours.find((each) => each.provider === provider && each.label === label);
   return {
     requests: of.length,
     wait_median: rank(waits, 0.5),
@@ -78,6 +87,8 @@ function figures({ outcomes, peaks }: Played, provider: string | null, label: st
     peak_nodes: peak?.nodes ?? 0,
     peak_cores: peak?.cores ?? 0,
     peak_ram: peak?.ram ?? 0,
+    idle_hours: Math.round(10 * (spent?.idle ?? 0)) / 10,
+    cost: Math.round(100 * (spent?.cost ?? 0)) / 100,
   };
 }
 

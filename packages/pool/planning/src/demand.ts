@@ -42,6 +42,8 @@ const nodeSchema = z.strictObject({
   /** From the begin of its deletion until machine and record were gone. */
   deleted: seconds.optional(),
   resources: amounts.optional(),
+  /** What an hour of it costs. */
+  cost: z.object({ per_hour: z.number().nonnegative(), currency: z.string() }).optional(),
 });
 /** A line of the file that says what a provider's cloud allows. */
 const quotaSchema = z.strictObject({ provider: z.string(), quota: amounts });
@@ -88,9 +90,10 @@ export class DemandBook {
   event({ at, event, request, node, facts }: PastEvent): void {
     if (request !== null) this.#requestEvent(at, request, event, facts);
     if (node === null) return;
-    const { ms, provider, pool, label, resources } = facts;
+    const { ms, provider, pool, label, resources, cost } = facts;
+    const known = { resources: resources ?? undefined, cost: cost ?? undefined };
     if (event === "node.ready")
-      this.#note(node, { provider, pool, label, launched: inSeconds(ms), resources: resources ?? undefined });
+      this.#note(node, { provider, pool, label, launched: inSeconds(ms), ...known });
     else if (event === "node.returned") this.#note(node, { used: inSeconds(ms) });
     else if (event === "node.deleting") this.#deleting.set(node, at);
     else if (event === "node.deleted")

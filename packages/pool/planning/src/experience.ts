@@ -1,4 +1,4 @@
-import type { Resources } from "@nodeyard/driver";
+import type { Price, Resources } from "@nodeyard/driver";
 import { type Random, seededRandom } from "@nodeyard/runtime";
 import type { Demand, DemandedRequest, PastNode } from "./demand.ts";
 
@@ -30,13 +30,18 @@ export class Experience {
   readonly #usedOf: ReadonlyMap<string, number | undefined>;
   /** By provider and label: what the node took that was recorded last. */
   readonly #resources = new Map<string, Resources>();
+  /** The same for its price. */
+  readonly #prices = new Map<string, Price>();
 
   constructor(demand: Demand, seed: number) {
     this.#demand = demand;
     this.#seed = seed;
     this.#usedOf = new Map(demand.nodes.map(({ node, used }) => [node, used]));
-    for (const { provider, label, resources } of demand.nodes)
+    for (const { provider, label, resources, cost } of demand.nodes) {
       if (resources !== undefined) this.#resources.set(`${provider} ${label}`, resources);
+      if (cost !== undefined)
+        this.#prices.set(`${provider} ${label}`, { perHour: cost.per_hour, currency: cost.currency });
+    }
   }
 
   /** Milliseconds. */
@@ -63,6 +68,11 @@ export class Experience {
     const known = this.#resources.get(`${provider} ${label}`);
     if (known !== undefined) return { ...known, instances: 1 };
     return undefined;
+  }
+
+  /** What an hour of a node cost; null: that was not recorded. */
+  priceOf(provider: string, label: string): Price | null {
+    return this.#prices.get(`${provider} ${label}`) ?? null;
   }
 
   /** What its cloud allows; empty where that was not recorded: then nothing is limited by it. */

@@ -5,6 +5,7 @@ import { Counters } from "@nodeyard/telemetry";
 import { createMemoryTree } from "@nodeyard/tree";
 import type { Demand } from "./demand.ts";
 import { Experience } from "./experience.ts";
+import { Hours, type HoursFigures } from "./hours.ts";
 import { type Peak, Peaks } from "./peaks.ts";
 import { playedDriver } from "./played-driver.ts";
 import { type Outcome, PlayedUser, writeImages } from "./played-user.ts";
@@ -35,6 +36,7 @@ export interface Played {
   /** By request, as the demand names them; `@` and its time. */
   readonly outcomes: ReadonlyMap<string, Outcome>;
   readonly peaks: readonly Peak[];
+  readonly hours: readonly HoursFigures[];
   /** Sentences about facts that were not recorded, and what was assumed instead. */
   readonly assumed: readonly string[];
 }
@@ -69,8 +71,12 @@ export async function play({ config, demand, seed, driverOf, onProgress }: PlayO
     config,
   });
   const peaks = new Peaks((provider, label) => experience.needOf(provider, label) ?? {});
+  const hours = new Hours(() => clock.monotonic());
   launcher.view.onEvent((event) => {
-    if (event.type === "node") peaks.onNode(event);
+    if (event.type === "node") {
+      peaks.onNode(event);
+      hours.onNode(event);
+    }
     if (event.type === "request") user.onRequest(event.id, event.after?.record);
   });
   await clock.advance(first - clock.now());
@@ -89,7 +95,8 @@ export async function play({ config, demand, seed, driverOf, onProgress }: PlayO
     if (user.waiting < before) idle = 0;
   }
   user.assertSound();
-  return { outcomes: user.outcomes(), peaks: peaks.list(), assumed: [...experience.assumed].sort() };
+  const assumed = [...experience.assumed].sort();
+  return { outcomes: user.outcomes(), peaks: peaks.list(), hours: hours.list(), assumed };
 
   async function startLauncher(options: Parameters<typeof Launcher.start>[0]): Promise<Launcher> {
     let started: Launcher | undefined;

@@ -75,6 +75,8 @@ function playedProvider(
       await sleep(clock, ms, signal);
       made.delete(nodeId);
     },
+    // A played driver names no types, so labels stand for them.
+    offers: { prices: { of: async (label) => experience.priceOf(config.name, label) } },
     find: async () => undefined,
     list: async () => [],
     removeResource: async () => {},

@@ -149,7 +149,7 @@ test("what a launcher lived through is played as it was: the waits of a busy day
   }
   while (user.waiting > 0) await world.run(60_000);
   await world.run(1_200_000);
-  const lived: Played = { outcomes: user.outcomes(), peaks: [], assumed: [] };
+  const lived: Played = { outcomes: user.outcomes(), peaks: [], hours: [], assumed: [] };
   const played = await play({
     config: servers(4),
     demand: book.demand(),

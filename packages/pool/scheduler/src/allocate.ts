@@ -179,7 +179,7 @@ function accept(
   const sharer = sharerOf(waiting.record);
   for (const [index, node] of nodes.entries()) {
     if ("reuse" in node) {
-      state.idle.remove(node.reuse);
+      if (state.idle.remove(node.reuse) === undefined) state.suspended.remove(node.reuse);
       state.shares.set(node.reuse, sharer);
       claimed.push(node.reuse);
       continue;
@@ -286,7 +286,9 @@ function lookBehind(
  */
 function* behind(state: State, pool: PoolState, wanted: ReadonlySet<string>): Generator<Waiting> {
   const { key, labels } = pool.policy;
-  const lines = [...labels].filter((label) => !wanted.has(label) && state.idle.of(key, label).size > 0);
+  const isFree = (label: string) =>
+    [state.idle, state.suspended].some((index) => index.of(key, label).size > 0);
+  const lines = [...labels].filter((label) => !wanted.has(label) && isFree(label));
   const ofLabels = lines.flatMap((label) => pool.queue.line(label, LOOK_IN_LINE));
   const fresh = state.shares.inOrder([...pool.fresh]);
   const inTurn = pool.queue.inTurn(1 + LOOK_BEHIND);
@@ -312,12 +314,13 @@ function makeRoom(
   let missing = plan.missing - state.leaving.count(key);
   if (missing <= 0) return;
   // Oldest first, and a copy, because the loop takes from it.
-  for (const id of [...state.idle.ofPool(key)]) {
+  for (const id of [...state.suspended.ofPool(key), ...state.idle.ofPool(key)]) {
     if (missing <= 0) break;
     if (state.busyNodes.has(id) || plan.keeps.has(id)) continue;
     state.leaving.set(id, key);
     // The node leaves the index before its record changes, so no later event tells min-ready that an idle node is missing.
-    for (const label of state.idle.remove(id)?.labels ?? []) state.todo.labels.add(label);
+    const place = state.idle.remove(id) ?? state.suspended.remove(id);
+    for (const label of place?.labels ?? []) state.todo.labels.add(label);
     state.busyNodes.add(id);
     const { version } = state.nodes.get(id)!;
     turn.actions.push({ type: "delete", node: id, version, why: `makes room for ${head.id}` });

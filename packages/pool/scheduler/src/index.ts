@@ -22,6 +22,7 @@ export { awaitedOffer } from "./requests.ts";
 export type { ShareUse, ShareWeights } from "./shares.ts";
 export { closedBecause, freeSlots, type PlannedSlot } from "./slot-index.ts";
 export { slotLabelOf } from "./slots.ts";
+export { cronOf, type DemandFacts, type SparePolicy } from "./spares.ts";
 export { createState, type State } from "./state.ts";
 export * from "./types.ts";
 export { poolUse, providerUse } from "./used.ts";

@@ -1,6 +1,7 @@
 import { imageOf } from "./images.ts";
 import { isClosed } from "./offerings.ts";
 import { isElsewhere } from "./place.ts";
+import { endSurplus, suspendFree, wantedSpares } from "./spare-nodes.ts";
 import type { State, Turn } from "./state.ts";
 import { usedOfPool } from "./used.ts";
 
@@ -10,14 +11,19 @@ const BATCH = 32;
 /** How much longer each launcher waits than the one before it, milliseconds, and how many of them at most. */
 const TURN_MS = 10_000;
 const TURNS = 6;
+
 /**
- * Requests the nodes that a label lacks of its `min-ready`. Idle nodes and open min-ready requests of all launchers count, so that
- * two launchers do not ask for the same nodes (docs/contract/launcher.md, "min-ready").
+ * Requests the nodes that a label lacks of its `min-ready` and spares, and ends spares that are not wanted any more. Idle nodes and open min-ready
+ * requests of all launchers count, so that two launchers do not ask for the same nodes (docs/contract/launcher.md, "min-ready").
  */
 export function keepReady(state: State, turn: Turn, label: string): void {
   const policy = state.policy.labels.get(label);
   state.minReady.heldUp.delete(label);
-  if (policy === undefined || policy.minReady <= 0 || !state.complete) return;
+  if (policy === undefined || !state.complete) return;
+  suspendFree(state, turn, policy);
+  const wanted = wantedSpares(state, turn, policy);
+  endSurplus(state, turn, policy, wanted);
+  if (wanted.running <= 0) return isNotShort(state, label);
   if (state.minReady.asking.has(label) || state.timers.get("label", label) !== undefined) return;
   // While no pool can launch the label, no launcher starts to count the time for which the label is short. Otherwise all of them would
   // ask in the moment in which launching works again.
@@ -27,7 +33,7 @@ export function keepReady(state: State, turn: Turn, label: string): void {
   }
   const open = state.minReady.open.get(label)?.size ?? 0;
   const idle = state.idle.count(label) + aboutToBeFree(state, label) + aboutToBeGiven(state, label);
-  const missing = policy.minReady - open - idle;
+  const missing = wanted.running - open - idle;
   if (missing <= 0) return isNotShort(state, label);
   if (!isOurTurn(state, turn, label)) return;
   state.minReady.asking.add(label);

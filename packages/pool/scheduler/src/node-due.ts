@@ -1,4 +1,4 @@
-import type { NodeState } from "@nodeyard/model";
+import { isSuspended, type NodeState } from "@nodeyard/model";
 import { type NodeEntry, poolKey } from "@nodeyard/view";
 import type { State, Turn } from "./state.ts";
 
@@ -46,7 +46,7 @@ export function dueAt(state: State, turn: Turn, { id, record }: NodeEntry): numb
   if (record.state === "ready") return byAge(state, since + maxReadyAge(state, record.type));
   if (record.state === "hold") {
     const own = (record.holdExpiration ?? 0) > 0 ? record.holdExpiration! * 1000 : Number.POSITIVE_INFINITY;
-    return byAge(state, since + Math.min(own, state.policy.maxHoldAgeMs));
+    return byAge(state, since + Math.min(own, spareAge(state, record), state.policy.maxHoldAgeMs));
   }
   return undefined;
 }
@@ -86,7 +86,7 @@ export function forgetDue(state: State, id: string): void {
  * is to who changed it. A record that gives no time is as old as we have known it: what cannot be read must not make a node look fifty
  * years old.
  */
-function sinceOf(state: State, { now, steady }: Turn, id: string, stateTime: number | null): number {
+export function sinceOf(state: State, { now, steady }: Turn, id: string, stateTime: number | null): number {
   const instant = stateTime === null ? null : stateTime * 1000;
   return steady - state.stateTimes.age(id, instant, { now, steady, trusted: state.agesTrusted });
 }
@@ -102,6 +102,11 @@ function maxReadyAge(state: State, labels: readonly string[]): number {
     Number.POSITIVE_INFINITY,
     ...labels.map((label) => state.policy.labels.get(label)?.maxReadyAgeMs ?? Number.POSITIVE_INFINITY),
   );
+}
+
+/** A suspended spare is as old as its image, as one that runs. */
+function spareAge(state: State, record: NodeEntry["record"]): number {
+  return isSuspended(record) ? maxReadyAge(state, record.type) : Number.POSITIVE_INFINITY;
 }
 
 function byAge(state: State, at: number): number | undefined {

@@ -1,4 +1,4 @@
-import { MIN_READY, type NodeState } from "@nodeyard/model";
+import { isSuspended, MIN_READY, type NodeState } from "@nodeyard/model";
 import { type NodeEntry, poolKey } from "@nodeyard/view";
 import { noteReady } from "./candidates.ts";
 import { quotaFreed } from "./gates.ts";
@@ -27,7 +27,7 @@ export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | 
     noteState(state, turn, after);
   noteReady(state, before, after);
   indexAllocation(state, before, after);
-  indexStock(state, before, after);
+  for (const index of ["stock", "inUse", "parking"] as const) indexLabel(state, index, before, after);
   account(state, id, before, after);
   // A node that is promised counts already, before its record says so.
   if (after?.record.allocatedTo !== null || !state.requests.claims.has(id))
@@ -57,7 +57,7 @@ export function reconsider(state: State, turn: Turn, id: string): void {
   // Also a host in use counts: a request for more hosts than there are must not wait for them.
   hostThere(state, entry, key);
   const free =
-    record.state === "ready" &&
+    (record.state === "ready" || isSuspended(record)) &&
     record.allocatedTo === null &&
     entry.contenders.length === 0 &&
     !isElsewhere(record, state.policy.providers.get(record.provider ?? "")?.place);
@@ -81,13 +81,24 @@ function isOurs(state: State, { record }: NodeEntry): boolean {
 
 /** The time of the node has come: takes it back from a request that is gone, or deletes it. */
 function act(state: State, turn: Turn, entry: NodeEntry): void {
-  const { id, record, version } = entry;
+  const { record } = entry;
+  if (record.state !== "ready" || record.allocatedTo === null)
+    return retire(state, turn, entry, reasonFor(record.state));
+  take(state, entry);
+  turn.actions.push({ type: "deallocate", node: entry.id });
+}
+
+/** Deletes a node that nobody has. */
+export function retire(state: State, turn: Turn, entry: NodeEntry, why: string): void {
+  take(state, entry);
+  turn.actions.push({ type: "delete", node: entry.id, version: entry.version, why });
+}
+
+/** A controller works on the node from now on. */
+export function take(state: State, { id }: NodeEntry): void {
   forgetDue(state, id);
   state.busyNodes.add(id);
   unoffer(state, id);
-  if (record.state === "ready" && record.allocatedTo !== null)
-    turn.actions.push({ type: "deallocate", node: id });
-  else turn.actions.push({ type: "delete", node: id, version, why: reasonFor(record.state) });
 }
 
 /** Why a node is deleted, for the journal. */
@@ -102,13 +113,16 @@ function reasonFor(nodeState: string): string {
 /** Tree time is known again, and may differ by minutes from the former estimate: all times that depend on an age are computed again. */
 export function reconsiderAges(state: State): void {
   for (const id of state.nodes.keys()) state.todo.nodes.add(id);
+  for (const label of state.policy.labels.keys()) state.todo.labels.add(label);
 }
 
 /** Enters a free node into the indexes of idle nodes, and wakes the requests that wait for one of its labels. */
 function offer(state: State, { id, record }: NodeEntry, key: string): void {
-  if (state.idle.has(id)) return;
+  const [index, other] = isSuspended(record) ? [state.suspended, state.idle] : [state.idle, state.suspended];
+  if (index.has(id)) return;
+  other.remove(id);
   const labels = record.type;
-  state.idle.add(id, key, labels, record.az);
+  index.add(id, key, labels, record.az);
   for (const label of labels) state.todo.labels.add(label);
   const pool = state.pools.get(key);
   if (pool === undefined) return;
@@ -120,7 +134,7 @@ function offer(state: State, { id, record }: NodeEntry, key: string): void {
 
 /** Removes a node from the indexes of idle nodes. */
 function unoffer(state: State, id: string): void {
-  const place = state.idle.remove(id);
+  const place = state.idle.remove(id) ?? state.suspended.remove(id);
   if (place === undefined) return;
   const pool = state.pools.get(place.pool);
   pool?.inventory.remove(id);
@@ -153,9 +167,29 @@ function stockLabel(entry: NodeEntry | undefined): string | undefined {
   return record?.state === "ready" && record.requestor === MIN_READY ? record.type[0] : undefined;
 }
 
-/** Keeps the index of ready nodes that min-ready requested, by label. */
-function indexStock(state: State, before: NodeEntry | undefined, after: NodeEntry | undefined): void {
-  const [old, now] = [stockLabel(before), stockLabel(after)];
+/** The label of a node that a client uses. */
+function usedLabel(entry: NodeEntry | undefined): string | undefined {
+  return entry?.record.state === "in-use" ? entry.record.type[0] : undefined;
+}
+
+/** The label of a node that is suspended or being suspended, by its record alone: whoever locks it, it is not missing. */
+function parkedLabel(entry: NodeEntry | undefined): string | undefined {
+  const record = entry?.record;
+  if (record === undefined || record.allocatedTo !== null) return undefined;
+  return record.state === "building" || isSuspended(record) ? record.type[0] : undefined;
+}
+
+const LABELS = { stock: stockLabel, inUse: usedLabel, parking: parkedLabel } as const;
+
+/** Keeps an index of nodes by label. */
+function indexLabel(
+  state: State,
+  index: keyof typeof LABELS,
+  before: NodeEntry | undefined,
+  after: NodeEntry | undefined,
+): void {
+  const of = LABELS[index];
+  const [old, now] = [of(before), of(after)];
   if (old === now) return;
   const { id } = (before ?? after)!;
   for (const [label, add] of [
@@ -163,9 +197,9 @@ function indexStock(state: State, before: NodeEntry | undefined, after: NodeEntr
     [now, true],
   ] as const) {
     if (label === undefined) continue;
-    const ids = state.minReady.stock.get(label) ?? new Set();
-    if (add) state.minReady.stock.set(label, ids.add(id));
-    else if (ids.delete(id) && ids.size === 0) state.minReady.stock.delete(label);
+    const ids = state.minReady[index].get(label) ?? new Set();
+    if (add) state.minReady[index].set(label, ids.add(id));
+    else if (ids.delete(id) && ids.size === 0) state.minReady[index].delete(label);
     state.todo.labels.add(label);
   }
 }

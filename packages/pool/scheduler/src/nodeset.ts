@@ -160,12 +160,17 @@ export function leastOpen(
 
 /** The oldest idle node of a label that this nodeset does not have yet; with a zone only of that zone. */
 function findIdle(
-  { idle }: State,
+  { idle, suspended }: State,
   { key }: LocalPool,
   label: string,
   zone: string | null,
   taken: ReadonlySet<string>,
 ): string | undefined {
-  const ids = zone === null ? idle.of(key, label) : idle.inZone(key, label, zone);
-  return ids.find((id) => !taken.has(id));
+  // What runs is there at once; what is suspended, sooner than a launch.
+  for (const index of [idle, suspended]) {
+    const ids = zone === null ? index.of(key, label) : index.inZone(key, label, zone);
+    const found = ids.find((id) => !taken.has(id));
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }

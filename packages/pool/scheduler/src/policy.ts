@@ -36,7 +36,8 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
 function withoutAmounts({ providers, ...others }: Policy): unknown {
   return [
     others,
-    [...providers.values()].map(({ name, maxConcurrency, outlivesNodes, slots, place }) => [
+    [...providers.values()].map(({ name, maxConcurrency, outlivesNodes, slots, place, suspends }) => [
+      suspends,
       name,
       maxConcurrency,
       outlivesNodes,

@@ -28,6 +28,8 @@ import { leavePlace, unreserve, wakeFreed, wakeStarts } from "./waiting.ts";
 const BUDGET = 256;
 /** For how long a cloud's word that a zone has room counts, milliseconds. */
 const ROOM_MS = 600_000;
+/** Spares of a label run for so long after one could not be suspended, milliseconds. */
+const REFUSED_MS = 3_600_000;
 /** How often a request with a write of unknown outcome is looked at until the view is complete again, milliseconds. */
 const UNSURE_MS = 1_000;
 
@@ -135,6 +137,15 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
     case "deleted":
     case "deallocated":
       return onNodeDone(state, turn, event.node, event.retryMs);
+    case "suspended":
+      state.minReady.suspending.delete(event.node);
+      // Else each spare of the label would be made, refused and deleted in turn.
+      if (event.refused) state.timers.set("suspend", event.label, turn.steady + REFUSED_MS);
+      return onNodeDone(state, turn, event.node, event.retryMs);
+    case "demand":
+      state.minReady.demand.set(event.label, event.demand);
+      state.todo.labels.add(event.label);
+      return;
     case "min-ready-requested":
       state.minReady.asking.delete(event.label);
       // With `retryMs` the requests could not be written; until then the label is left alone.
@@ -190,6 +201,7 @@ function onSessionLost(state: State): void {
   for (const request of state.slots.requests()) forgetSlots(state, request);
   for (const id of handled) state.requests.end(id);
   state.busyNodes.clear();
+  state.minReady.suspending.clear();
   for (const node of busy) noteLeaving(state, node, state.nodes.get(node));
   state.minReady.asking.clear();
   for (const key of state.pools.keys()) state.todo.pools.add(key);
@@ -298,6 +310,8 @@ const onDue: Readonly<Record<TimerKind, (state: State, turn: Turn, name: string)
   offer: (state, _, id) => state.todo.requests.add(id),
   label: (state, _, label) => state.todo.labels.add(label),
   short: (state, _, label) => state.todo.labels.add(label),
+  spares: (state, _, label) => state.todo.labels.add(label),
+  suspend: (state, _, label) => state.todo.labels.add(label),
   image: onImageDue,
   gate: onGateDue,
   launch: onLaunchDue,

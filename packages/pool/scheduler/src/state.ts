@@ -11,6 +11,7 @@ import { RequestStates } from "./request-states.ts";
 import { Shares } from "./shares.ts";
 import { Slots } from "./slot-index.ts";
 import { SortedQueues } from "./sorted-queues.ts";
+import type { DemandFacts, SparePolicy } from "./spares.ts";
 import { Timers } from "./timers.ts";
 import type { Action, LaunchWanted, Policy, VerdictCode } from "./types.ts";
 import { Leaving, Usage } from "./usage.ts";
@@ -44,6 +45,25 @@ export interface MinReady {
   readonly short: Map<string, number>;
   /** Labels that lack ready nodes and that no pool of ours can launch now: looked at again when a pool has more room. */
   readonly heldUp: Set<string>;
+  /** Nodes in use. */
+  readonly inUse: Map<string, Set<string>>;
+  /** For labels whose spares have a target. */
+  readonly demand: Map<string, DemandFacts>;
+  /** The number of spares as it was decided last: a calendar is not read at each event. Tree time, milliseconds. */
+  readonly decided: Map<string, Decided>;
+  /** Spares that are suspended, or being suspended by whatever launcher: `building` for no request. */
+  readonly parking: Map<string, Set<string>>;
+  /** By node: the label of a spare that a controller is suspending. */
+  readonly suspending: Map<string, string>;
+}
+
+interface Decided {
+  readonly policy: SparePolicy;
+  readonly inUse: number;
+  readonly demand: DemandFacts | undefined;
+  readonly spares: number;
+  readonly at: number;
+  readonly until: number;
 }
 
 /** `id` is the node's, by which lines are ordered: the oldest node comes first. */
@@ -83,6 +103,8 @@ export interface State {
     readonly requests: Set<string>;
   };
   readonly idle: Idle;
+  /** Free nodes that have to be woken first. */
+  readonly suspended: Idle;
   readonly usage: Usage;
   readonly shares: Shares;
   /** Nodes by the request they are allocated to. */
@@ -146,6 +168,7 @@ export function createState(): State {
     nodes: new Map(),
     unreadable: { nodes: new Map(), requests: new Set() },
     idle: new Idle(),
+    suspended: new Idle(),
     usage: new Usage(),
     shares: new Shares(),
     allocated: new Map(),
@@ -153,7 +176,18 @@ export function createState(): State {
     leaving: new Leaving(),
     deserted: new Map(),
     stateTimes: new StoredTimes(),
-    minReady: { asking: new Set(), open: new Map(), stock: new Map(), short: new Map(), heldUp: new Set() },
+    minReady: {
+      asking: new Set(),
+      open: new Map(),
+      stock: new Map(),
+      short: new Map(),
+      heldUp: new Set(),
+      inUse: new Map(),
+      demand: new Map(),
+      decided: new Map(),
+      parking: new Map(),
+      suspending: new Map(),
+    },
     slots: new Slots(),
     images: { facts: new Map(), givenUp: new Set() },
     gates: { closed: new Map(), failures: new Map() },

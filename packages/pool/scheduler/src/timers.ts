@@ -18,6 +18,10 @@ export type TimerKind =
   | "label"
   /** It is our turn to ask for what a label lacks of its min-ready. */
   | "short"
+  /** The number of spares of a label may be another one, or one of them has been free for long enough. */
+  | "spares"
+  /** Spares of a label may be suspended again, after one could not be. */
+  | "suspend"
   /** The registered builders have had their time to begin with an image. */
   | "image"
   /** What is closed after failures may be tried again: an offering, a label in all places, the quota of a provider; by its key. */

@@ -5,6 +5,7 @@ import type { FailureRule } from "./failure-rule.ts";
 import type { Failures } from "./gate-table.ts";
 import type { ShareWeights } from "./shares.ts";
 import type { PlannedSlot } from "./slot-index.ts";
+import type { DemandFacts, SparePolicy } from "./spares.ts";
 
 /** One of several ways to buy machines of a label. */
 export interface LocalOffering {
@@ -61,6 +62,8 @@ export interface LocalProvider {
   readonly maxConcurrency: number;
   /** Its machines go on after a node is gone, as static hosts and backing nodes do; known before any of its pools serves. */
   readonly outlivesNodes?: boolean;
+  /** Free nodes can be suspended. */
+  readonly suspends?: boolean;
   /** Where it sees machines; absent: they can be nowhere else. Nodes of another place are not given out. */
   readonly place?: Place;
   /** How its labels are cut into slots of backing nodes; absent: its nodes are no slots. */
@@ -81,6 +84,8 @@ export interface LabelPolicy {
   readonly minReady: number;
   /** Milliseconds; Infinity: never too old. */
   readonly maxReadyAgeMs: number;
+  /** Nodes kept ready beyond `minReady`; null or absent: none, and free nodes stay. */
+  readonly spares?: SparePolicy | null;
 }
 
 /** A registered launcher pool, ours or another's. */
@@ -166,6 +171,8 @@ export type SchedulerEvent =
   | { readonly type: "quota-refused"; readonly provider: string }
   /** What is known of the failures of an offering or a label, by its key; absent: nothing failed. */
   | { readonly type: "failures"; readonly key: string; readonly after?: Failures | undefined }
+  /** What was asked for of a label whose spares have a target. */
+  | { readonly type: "demand"; readonly label: string; readonly demand: DemandFacts }
   | { readonly type: "launch-wanted"; readonly launch: LaunchWanted }
   /** Who wanted a launch that has not begun wants it no longer. */
   | { readonly type: "launch-given-up"; readonly node: string }
@@ -201,6 +208,14 @@ export type SchedulerEvent =
   | { readonly type: "slot-lost"; readonly place: SlotPlace }
   | { readonly type: "deleted"; readonly node: string; readonly retryMs?: number }
   | { readonly type: "deallocated"; readonly node: string; readonly retryMs?: number }
+  /** `refused`: the node could not be suspended, and goes. */
+  | {
+      readonly type: "suspended";
+      readonly node: string;
+      readonly label: string;
+      readonly refused: boolean;
+      readonly retryMs?: number;
+    }
   | { readonly type: "min-ready-requested"; readonly label: string; readonly retryMs?: number }
   /** Slow resync: look again at what only time or a missed event would show. */
   | { readonly type: "sweep" }
@@ -248,6 +263,8 @@ export type Action =
   /** `version`: of the record for which this was decided. If it differs once the node is locked, the scheduler decides again. */
   | { readonly type: "delete"; readonly node: string; readonly version: number; readonly why: string }
   | { readonly type: "deallocate"; readonly node: string }
+  /** A spare is suspended. `version`: as for "delete". */
+  | { readonly type: "suspend"; readonly node: string; readonly label: string; readonly version: number }
   | { readonly type: "min-ready"; readonly label: string; readonly count: number }
   /**
    * A launch begins. `probe`: as the one try of an offering that is closed. `instead`: as another offering of its label, and what the node

@@ -230,7 +230,9 @@ export function wakeNext(state: State, pool: PoolState, waiting: Waiting): void 
   const labels = pool.woken.get(waiting);
   if (labels === undefined) return;
   pool.woken.delete(waiting);
-  const idle = labels.filter((label) => state.idle.of(pool.policy.key, label).size > 0);
+  const idle = labels.filter((label) =>
+    [state.idle, state.suspended].some((index) => index.of(pool.policy.key, label).size > 0),
+  );
   wakeForLabels(state, pool, idle, waiting);
 }
 

@@ -171,6 +171,8 @@ const figures = z.object({
   peak_nodes: z.number(),
   peak_cores: z.number(),
   peak_ram: z.number().describe("MiB"),
+  idle_hours: z.number().describe("node hours that nodes were ready and nobody's"),
+  cost: z.number().describe("in the currency of the prices; of nodes without a known price, nothing"),
 });
 /** Requests that are named in the answer; their number is exact. */
 const MOST_LOST = 100;

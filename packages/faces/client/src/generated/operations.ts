@@ -192,6 +192,10 @@ export interface Operations {
           readonly peak_cores: number;
           /** MiB */
           readonly peak_ram: number;
+          /** node hours that nodes were ready and nobody's */
+          readonly idle_hours: number;
+          /** in the currency of the prices; of nodes without a known price, nothing */
+          readonly cost: number;
         };
         readonly planned: {
           readonly requests: number;
@@ -204,6 +208,10 @@ export interface Operations {
           readonly peak_cores: number;
           /** MiB */
           readonly peak_ram: number;
+          /** node hours that nodes were ready and nobody's */
+          readonly idle_hours: number;
+          /** in the currency of the prices; of nodes without a known price, nothing */
+          readonly cost: number;
         };
       }>;
       /** requests that only today's configuration serves: 100 at most */

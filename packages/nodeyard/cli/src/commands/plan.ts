@@ -150,6 +150,8 @@ function textOf(requests: number, rows: readonly PlanRow[], assumed: readonly st
       pair((of) => of.peak_nodes),
       pair((of) => of.peak_cores),
       pair((of) => of.peak_ram),
+      pair((of) => of.idle_hours),
+      pair((of) => of.cost),
     ];
   });
   const head = [
@@ -163,6 +165,8 @@ function textOf(requests: number, rows: readonly PlanRow[], assumed: readonly st
     "Nodes",
     "Cores",
     "RAM, MiB",
+    "Idle hours",
+    "Cost",
   ];
   const notes = assumed.map((line) => `not recorded: ${plain(line)}\n`).join("");
   return `${requests} requests, today -> planned; nodes, cores and RAM at most at once\n${renderTable(head, cells)}${notes}`;

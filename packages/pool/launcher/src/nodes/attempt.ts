@@ -35,6 +35,8 @@ export interface Launch {
   readonly label: LabelConfig;
   /** For the first try, where the node needs a slot and one was free when it was planned. */
   readonly slot?: PlannedSlot | undefined;
+  /** The machine is there, suspended. */
+  readonly wakes?: boolean;
 }
 
 /**
@@ -60,15 +62,23 @@ export async function attemptLaunch(
   // One limit for all steps together: steps have their own, but a driver that makes progress for ever ends here.
   using limit = deadline(context.clock, config.launchTimeoutMs, late, parent);
   // Made before the first `await`, so that the stack dump shows an attempt that hangs before its first step.
-  const trace = new StepTrace(context, { node: node.id, of: "launch", attempt }, node.record);
+  const of = launch.wakes ? "wake" : "launch";
+  const trace = new StepTrace(context, { node: node.id, of, attempt }, node.record);
   try {
-    const order = orderFor(context, launch, attempt, await imageOf(context, launch, attempt));
+    const order = orderFor(
+      context,
+      launch,
+      attempt,
+      launch.wakes ? null : await imageOf(context, launch, attempt),
+    );
     // The slot of the plan is for the first attempt. A failed attempt has freed it, so a later one waits for a slot.
     const slot = attempt === 1 ? launch.slot : undefined;
     const create = (step: StepContext) =>
-      pool.open.driver.slots === undefined
-        ? provider.create(order, step)
-        : createInSlot(context, pool.open, node, order, step, slot);
+      launch.wakes
+        ? provider.offers!.suspension!.wake(order, step)
+        : pool.open.driver.slots === undefined
+          ? provider.create(order, step)
+          : createInSlot(context, pool.open, node, order, step, slot);
     const machine = await runSteps(create, {
       clock: context.clock,
       // A launcher that has lost its lock must not make a machine that no record names.

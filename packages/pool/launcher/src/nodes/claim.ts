@@ -1,11 +1,12 @@
 import { DriverError } from "@nodeyard/driver";
-import { leaseData } from "@nodeyard/model";
+import { isSuspended, leaseData } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { probeInTime } from "../providers/probe.ts";
 import type { RequestHandles } from "./handles.ts";
 import { lockNode } from "./node-lock.ts";
+import { wakeNode } from "./suspend.ts";
 import { tagOf } from "./tag.ts";
 
 /** The most requests whose failed handovers are counted; entries of requests that another launcher served are not removed otherwise. */
@@ -24,13 +25,12 @@ export async function claimNode(
   signal: AbortSignal,
 ): Promise<HeldNode | undefined> {
   const entry = context.view.nodes.byId.get(id);
-  if (entry === undefined || entry.record.state !== "ready" || entry.record.allocatedTo !== null)
-    return undefined;
+  if (entry === undefined || !isFree(entry.record)) return undefined;
   // Judged once more under the lock: the view may be behind, and another launcher may have had the node between plan and lock.
   const node = await lockNode(context, id);
   if (typeof node === "string") return undefined;
   try {
-    if (node.record.state !== "ready" || node.record.allocatedTo !== null) {
+    if (!isFree(node.record)) {
       await node.held.release();
       return undefined;
     }
@@ -38,10 +38,14 @@ export async function claimNode(
     if (!(await isAlive(context, pool, node, signal))) return undefined;
     const { record } = request;
     // Only now may the machine change for its user, since a driver that prepares a machine asks whose node it is.
-    await node.write({
+    const user = {
       ...{ allocatedTo: request.id, tenantName: record.tenantName, requestor: record.requestor },
       userData: leaseData(record),
-    });
+    };
+    if (isSuspended(node.record)) {
+      const why = await wakeNode(context, pool, request, node, user, signal);
+      if (why !== undefined) return void (await takeOutDead(context, node, why));
+    } else await node.write(user);
     if (!(await isReady(context, pool, node, request.id, signal))) return undefined;
     const facts = { request: request.id };
     context.journal.write({ event: "node.claimed", node: id, facts, record: node.record });
@@ -51,6 +55,11 @@ export async function claimNode(
     await node.held.release();
     return undefined;
   }
+}
+
+/** Whether a request may have the node: at once, or once it is woken. */
+function isFree(record: HeldNode["record"]): boolean {
+  return (record.state === "ready" || isSuspended(record)) && record.allocatedTo === null;
 }
 
 /** Whether the machine of a ready node answers. Drivers without the capability `probes` are not asked; static hosts are, each time. */

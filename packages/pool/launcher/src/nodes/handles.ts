@@ -17,7 +17,7 @@ export interface StepUnderWay extends TraceSubject {
 export interface TraceSubject {
   readonly node: string;
   /** The kind of work that the step belongs to. */
-  readonly of: "launch" | "clean-up" | "delete";
+  readonly of: "launch" | "clean-up" | "delete" | "suspend" | "wake";
   /** 1 for the first. */
   readonly attempt: number;
 }

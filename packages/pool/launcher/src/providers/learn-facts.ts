@@ -55,6 +55,7 @@ export async function learnFacts(
       name: config.name,
       maxConcurrency: config.maxConcurrency,
       ...(place && { place }),
+      ...(open.provider.offers?.suspension && { suspends: true }),
       ...((slots !== undefined || !driver.capabilities.launches) && { outlivesNodes: true }),
       ...(slots && { slots }),
       quota,
