@@ -1,4 +1,4 @@
-import type { NodeRecord } from "@nodeyard/model";
+import { isSuspended, type NodeRecord } from "@nodeyard/model";
 import { type Journal, type JournalEvent, type Log, logEvent } from "@nodeyard/telemetry";
 import type { View, ViewEvent } from "@nodeyard/view";
 import type { ServingPool } from "./handles.ts";
@@ -57,7 +57,8 @@ export function noteUse(
   const { id, before, after } = change;
   if (before === undefined || after === undefined || before.record.state === after.record.state) return;
   const { record } = after;
-  const event = USES[record.state];
+  // A suspended spare is held by nobody.
+  const event = isSuspended(record) ? undefined : USES[record.state];
   if (event === undefined) return;
   const ours = [...pools.values()];
   const isMaker = ours.some((pool) => pool.id === record.launcher);

@@ -312,12 +312,17 @@ export class Launcher {
   /** Spares with a target follow the demand from minute to minute. */
   #tellDemand(): void {
     const { loop, serving, handles } = this.#parts;
+    const { pools } = serving.locals();
     for (const { name, spares } of this.#config.labels.values()) {
       if (!spares?.target) continue;
-      const pools = [...handles.pools.keys()];
       // The dearest place counts: a budget is not to be exceeded.
-      const prices = pools.flatMap((pool) => serving.price(pool, name)?.perHour ?? []);
-      const launches = pools.flatMap((pool) => handles.timings.launchesOf(pool, name));
+      const prices = pools.flatMap(
+        ({ key, offerings }) =>
+          offerings?.get(name)?.flatMap(({ price }) => price ?? []) ??
+          serving.price(key, name)?.perHour ??
+          [],
+      );
+      const launches = pools.flatMap(({ key }) => handles.timings.launchesOf(key, name));
       const asked = handles.timings.asksOf(name);
       const perHour = prices.length === 0 ? {} : { perHour: Math.max(...prices) };
       loop.push({ type: "demand", label: name, demand: { asked, launches, ...perHour } });

@@ -35,6 +35,9 @@ describe("a spare that is suspended", () => {
     for (const { id } of suspended()) expect(world.cloud.status(machineOf(id)!)).toBe("SUSPENDED");
     // Neither Zuul nor a Python launcher gives a node on hold to anybody, and it counts for nobody.
     expect(suspended()[0]).toMatchObject({ state: "hold", allocated_to: null, comment: expect.any(String) });
+    const story = await world.explain("node", suspended()[0]!.id);
+    expect(story.waits_for).toMatchObject({ code: "node.suspended" });
+    expect(member.journal.events.filter(({ event }) => event === "node.held")).toEqual([]);
     const asked = world.clock.monotonic();
     const { nodes } = await world.fulfilled(await world.ask());
     expect(world.clock.monotonic() - asked).toBeLessThan(10_000);

@@ -3,6 +3,7 @@ import type {
   Driver,
   DriverContext,
   Machine,
+  Price,
   Provider,
   ProviderConfig,
   SlotRules,
@@ -39,10 +40,28 @@ export function playedDriver(name: string, real: Driver | undefined, experience:
     config: real?.config as Driver["config"],
     open: async (config, context) => ({
       ...playedProvider(config, context, experience, slots),
-      // Prices of the file are by type, and offerings of a label are told apart by it.
-      ...(real?.config.typeOf && { offers: { types: { of: real.config.typeOf } } }),
+      offers: {
+        // Prices of the file are by type, and offerings of a label are told apart by it.
+        ...(real?.config.typeOf && { types: { of: real.typeOf } }),
+        prices: { of: async (type) => pastPrice(config, type, experience, real?.config.typeOf) },
+      },
     }),
   };
+}
+
+/** What an hour of a node of that type cost. Records name labels; of one with several offerings they do not say which was bought. */
+function pastPrice(
+  { name, pools }: ProviderConfig,
+  type: string,
+  experience: Experience,
+  typeOf: Driver["config"]["typeOf"] = (label) => label.name,
+): Price | null {
+  for (const label of pools.flatMap(({ labels }) => [...labels.values()])) {
+    if (label.offerings !== undefined || typeOf(label) !== type) continue;
+    const price = experience.priceOf(name, label.name);
+    if (price !== null) return price;
+  }
+  return null;
 }
 
 /** The machines of one provider, or its slots. */
@@ -75,8 +94,6 @@ function playedProvider(
       await sleep(clock, ms, signal);
       made.delete(nodeId);
     },
-    // A played driver names no types, so labels stand for them.
-    offers: { prices: { of: async (label) => experience.priceOf(config.name, label) } },
     find: async () => undefined,
     list: async () => [],
     removeResource: async () => {},

@@ -1,6 +1,7 @@
 import {
   costOf,
   type DeadLetter,
+  isSuspended,
   leaseIdOf,
   metastaticProviderOf,
   type NodeRecord,
@@ -273,10 +274,11 @@ function situationOf(
 
 /** A launcher deletes it at its own expiry or at `max-hold-age`, whichever comes first (scheduler/node-due.ts). */
 function heldUntil(
-  { id, comment, holdExpiration, stateTime }: NodeRecord,
+  record: NodeRecord,
   maxHoldMs: number,
   wait: (code: string, meaning: string, facts: Wait["facts"]) => Wait,
 ): Pick<Story, "waits_for" | "next"> {
+  const { id, comment, holdExpiration, stateTime } = record;
   const own = (holdExpiration ?? 0) > 0 ? holdExpiration! : Number.POSITIVE_INFINITY;
   const most = maxHoldMs / 1000;
   const until = Math.min(own, most);
@@ -284,7 +286,9 @@ function heldUntil(
   const at = stateTime === null ? `${until} s after it was held` : `at ${isoOf(stateTime + until)}`;
   const facts = { comment, hold_seconds: Number.isFinite(until) ? until : null };
   return {
-    waits_for: wait("node.held", "A person or an autohold keeps it", facts),
+    waits_for: isSuspended(record)
+      ? wait("node.suspended", "It is a suspended spare: a request for its label wakes it", facts)
+      : wait("node.held", "A person or an autohold keeps it", facts),
     next: Number.isFinite(until)
       ? `It is deleted ${at}${by}, or now with: nodeyard delete ${id}`
       : `It is kept without an end, until somebody deletes it: nodeyard delete ${id}`,
