@@ -128,7 +128,9 @@ async function changeLocked(
 ): Promise<void> {
   await underLock(handles, id, async (held, version, before) => {
     if (before instanceof RecordError) return unread(held, version, before);
-    if (!mayGo("node", before.state, patch.state)) throw wrongState(id, before.state, patch.state);
+    // From `building` to `hold` is the step of a launcher that has suspended a spare.
+    if (!mayGo("node", before.state, patch.state) || (before.state === "building" && patch.state === "hold"))
+      throw wrongState(id, before.state, patch.state);
     if (from !== undefined && before.state !== from) throw wrongState(id, before.state, patch.state);
     // What a person holds is no spare any more that a request may have.
     const own = isSuspended(before) ? { holdJob: null } : {};
