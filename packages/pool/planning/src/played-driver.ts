@@ -42,7 +42,7 @@ export function playedDriver(name: string, real: Driver | undefined, experience:
       ...playedProvider(config, context, experience, slots),
       offers: {
         // Prices of the file are by type, and offerings of a label are told apart by it.
-        ...(real?.config.typeOf && { types: { of: real.typeOf } }),
+        ...(real?.config.typeOf && { types: { of: real.config.typeOf } }),
         prices: { of: async (type) => pastPrice(config, type, experience, real?.config.typeOf) },
       },
     }),

@@ -92,8 +92,8 @@ describe("how many spares", () => {
           }
           const past = asked.filter((each) => each < now);
           const count = number({ percent }, {}, past).spares;
-          // Replayed: a node that is taken is replaced a launch later.
-          const window = launches.at(-1)! - target.withinMs;
+          // Replayed: a node that is taken is replaced a launch later, as long as so many percent of the two launches took.
+          const window = launches[percent <= 50 ? 0 : 1]! - target.withinMs;
           const found = past.filter(
             (each) => past.filter((other) => other <= each && other > each - window).length <= count,
           );
