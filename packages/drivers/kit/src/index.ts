@@ -52,6 +52,7 @@ export * from "./limits/shared-value.ts";
 export * from "./machine-steps.ts";
 export * from "./node-machines.ts";
 export type * from "./offers.ts";
+export type * from "./order.ts";
 export * from "./pages.ts";
 export * from "./parted-files.ts";
 export * from "./place.ts";

@@ -1,8 +1,9 @@
 import type { LabelConfig, ProviderConfig } from "./config/compiled.ts";
-import type { CreateOrder, Machine, Provider } from "./contract.ts";
+import type { Provider } from "./contract.ts";
 import { DriverError } from "./errors.ts";
 import { idText } from "./leaks.ts";
 import type { MakeCall, NodeMachines } from "./node-machines.ts";
+import type { CreateOrder, Machine } from "./order.ts";
 import type { Step, StepContext } from "./run-steps.ts";
 import type { ExternalId, Tag } from "./tags.ts";
 

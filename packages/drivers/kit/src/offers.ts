@@ -1,5 +1,5 @@
 import type { LabelConfig, PoolConfig } from "./config/compiled.ts";
-import type { CreateOrder, Machine } from "./contract.ts";
+import type { CreateOrder, Machine } from "./order.ts";
 import type { Resources } from "./resources.ts";
 import type { Step, StepContext } from "./run-steps.ts";
 import type { SliverMachine } from "./sliver-machine.ts";

@@ -1,6 +1,7 @@
 import type { LabelConfig } from "./config/compiled.ts";
 import type { Grammar } from "./config/grammar.ts";
-import type { CreateOrder, Log, RequestFacts } from "./contract.ts";
+import type { Log } from "./contract.ts";
+import type { CreateOrder, RequestFacts } from "./order.ts";
 import { type Metadata, machineMetadata } from "./tags.ts";
 
 /**

@@ -15,8 +15,9 @@ const REMEMBERED = 10_000;
 /** Older durations are ignored, milliseconds. */
 const DAY_MS = 86_400_000;
 
-/** What `recall` reads: durations, and what was asked for. */
+/** What `recall` reads for durations. */
 export const TIMING_EVENTS: readonly JournalEventName[] = ["node.ready", "node.returned"];
+/** What `recall` reads for what was asked for. */
 export const DEMAND_EVENTS: readonly JournalEventName[] = ["request.accepted"];
 
 /**

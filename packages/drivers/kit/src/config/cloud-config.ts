@@ -1,4 +1,4 @@
-import type { CreateOrder } from "../contract.ts";
+import type { CreateOrder } from "../order.ts";
 import { type AnyCompile, compileProvider, type Made, type ReadProvider } from "./compile-levels.ts";
 import type { LabelConfig, PoolConfig, ProviderConfig } from "./compiled.ts";
 import { type DriverConfig, driverConfig, type LoadContext } from "./driver-config.ts";
