@@ -68,9 +68,13 @@ export const SLOW: readonly Suite[] = [
   },
   {
     name: "zuul",
-    about:
-      "the real Zuul, whose scheduler and executor run jobs on nodes of Nodeyard, also on one pool with all other clients",
-    include: ["testing/{zuul,day}/**/*.test.ts"],
+    about: "the real Zuul, whose scheduler and executor run jobs on nodes of Nodeyard",
+    include: ["testing/zuul/**/*.test.ts"],
+  },
+  {
+    name: "day",
+    about: "a day of all clients on one pool, with kills; nothing else may run beside it",
+    include: ["testing/day/**/*.test.ts"],
   },
   {
     name: "pages",
