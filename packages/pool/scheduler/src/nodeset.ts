@@ -8,6 +8,9 @@ import type { LocalPool, PlannedNode } from "./types.ts";
 import { leastLoaded } from "./used.ts";
 import type { Waiting } from "./waits.ts";
 
+/** Choices of an offering that one plan makes for a zone, at most. A nodeset for which more are needed counts as one that cannot be had. */
+const LOOKS = 1_000;
+
 /** The nodes that a request would get, before anyone asked whether there is room for those to be launched. */
 export interface Nodeset {
   readonly nodes: readonly PlannedNode[];
@@ -89,7 +92,15 @@ function bestOffered(
   const wanted = { request, tenant: record.tenantName, ready };
   let best: { readonly set: Nodeset; readonly figures: Figures } | undefined;
   for (const zone of zones) {
-    const chosen = chooseEach(state, steady, policy, zone, wanted, [...offered], total(policy, fixed));
+    const chosen = chooseEach(
+      state,
+      steady,
+      policy,
+      zone,
+      { ...wanted, looks: { left: LOOKS } },
+      [...offered],
+      total(policy, fixed),
+    );
     if (chosen === undefined) continue;
     const figures = together([...chosen.values()].map((one) => one.figures));
     if (best !== undefined && compareFigures(figures, best.figures) >= 0) continue;
@@ -105,14 +116,15 @@ function bestOffered(
 
 /**
  * What the nodes of each label are bought as in one zone, beside what the request launches otherwise: each as the best that leaves enough
- * for the labels after it. When nothing can be had for a later one after all, the one before it takes its next best.
+ * for the labels after it. When nothing can be had for a later one after all, the one before it takes its next best, within `looks`: the
+ * ways to combine offerings grow with the power of the labels.
  */
 function chooseEach(
   state: State,
   steady: number,
   policy: LocalPool,
   zone: string | null,
-  wanted: Pick<Wanted, "request" | "tenant" | "ready">,
+  wanted: Pick<Wanted, "request" | "tenant" | "ready"> & { readonly looks: { left: number } },
   [first, ...others]: readonly (readonly [label: string, count: number])[],
   need: Resources,
 ): Map<string, Chosen> | undefined {
@@ -120,7 +132,7 @@ function chooseEach(
   const [label, count] = first;
   const beside = others.reduce((sum, [other, much]) => add(sum, times(needOf(policy, other), much)), need);
   const without: string[] = [];
-  for (;;) {
+  while (wanted.looks.left-- > 0) {
     const found = choose(state, steady, policy, label, zone, { ...wanted, count, beside }, without);
     if (found === undefined) return undefined;
     const { offering } = found.candidate;
@@ -129,6 +141,7 @@ function chooseEach(
     if (chosen !== undefined) return chosen.set(label, found);
     without.push(offering.type);
   }
+  return undefined;
 }
 
 /** What the ready nodes of a nodeset take. */

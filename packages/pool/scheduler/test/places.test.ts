@@ -336,6 +336,26 @@ describe("a launch whose offering the cloud refuses", () => {
   });
 });
 
+test("a nodeset of many labels whose offerings fit no limit together is declined without a try of all combinations", () => {
+  const labels = Array.from({ length: 12 }, (_, at) => `label-${at}`);
+  const offerings = Array.from({ length: 10 }, (_, at) =>
+    offering(`type-${at}`, {
+      need: { instances: 1, ...(at % 2 === 0 ? { cores: 9, ram: 1 } : { cores: 1, ram: 9 }) },
+    }),
+  );
+  const many = pool({
+    labels: new Set(labels),
+    needs: new Map(labels.map((label) => [label, { instances: 1, cores: 1, ram: 1 }])),
+    offerings: new Map(labels.map((label) => [label, offerings])),
+    limits: { cores: 59, ram: 59 },
+  });
+  const fixture = new SchedulerFixture(policy([many]));
+  const after = request("100-1", { node_types: labels });
+  expect(fixture.tell({ type: "request", id: "100-1", after })).toMatchObject([
+    { type: "decline", reason: "it would exceed quota with every offering" },
+  ]);
+});
+
 test("with shares, a price that is read takes no turn from the head of a queue", () => {
   const shares = { tenants: new Map(), clients: new Map() };
   const priced = (price: number) =>
