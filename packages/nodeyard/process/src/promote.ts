@@ -63,11 +63,8 @@ export async function startPromotion(
   let forwarder: Forwarder | undefined;
   try {
     const { state, movedAt } = leaving;
-    if (movedAt === undefined) {
-      await refuseIfUp(config, machine);
-      writeDataFolder(dataOf(data), state);
-      leaving.leave();
-    }
+    if (movedAt === undefined) await refuseIfUp(config, machine);
+    // First, so that an address that is taken is told before anything is written.
     forwarder = await startForwarder({
       servers,
       passwords: leaving.passwords,
@@ -77,12 +74,14 @@ export async function startPromotion(
       ...(config.tls && { tls: tlsOf(config.tls) }),
       ...(listen && { tcp: listen }),
     });
-    if (movedAt === undefined)
+    if (movedAt === undefined) {
+      writeDataFolder(dataOf(data), state);
+      leaving.leave();
       log.info(
         { data, znodes: state.znodes.size, sessions: state.sessions.size },
         `the tree is written: start the ZooKeeper at ${servers} now`,
       );
-    else log.info({ moved: new Date(movedAt).toISOString() }, `the tree is at ${servers}`);
+    } else log.info({ moved: new Date(movedAt).toISOString() }, `the tree is at ${servers}`);
     const tree = await whenUp(config, machine, log, stopping);
     try {
       await compare(tree, leaving, servers);

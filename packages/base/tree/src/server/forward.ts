@@ -15,6 +15,8 @@ import type { Listener, Peer, PeerHandlers, TcpOptions } from "./peer.ts";
 
 /** Milliseconds between two tries to reach a server of the ZooKeeper. */
 const RETRY_MS = 100;
+/** Tries for one client, at most: then it is to try again itself, since one that waits and has gone is not noticed. */
+const TRIES = 200;
 /** Most bytes that clients together have not taken yet: a ZooKeeper cannot be told to wait. */
 const MAX_QUEUED = 256 * 1024 * 1024;
 /** Longer than any handshake. What begins with a larger number is a four-letter word. */
@@ -101,6 +103,7 @@ class Passage implements PeerHandlers {
   #isOpen = false;
   #isOver = false;
   #retry: Timer | undefined;
+  #tries = 0;
   /** What the client sent before there was a server. */
   #early: Buffer[] = [];
   /** The bytes from either side that are not a whole handshake yet; undefined: it is over. */
@@ -185,6 +188,7 @@ class Passage implements PeerHandlers {
   }
 
   #later(): void {
+    if (++this.#tries > TRIES) return this.#end();
     this.#retry = this.#options.clock.setTimer(RETRY_MS, () => void this.#dial());
   }
 
