@@ -57,8 +57,8 @@ export function chooseNodes(
 
 /**
  * The same with its zone chosen, among those whose offerings are open: a zone without room is not. Ready nodes in a zone
- * that is closed are left for others, because the nodeset goes to another one as a whole. Undefined: no offering that is open can ever be
- * had for all nodes.
+ * that is closed are left for others, because the nodeset goes to another one as a whole. Undefined: no zone is open for all of it, or no
+ * offering that is open can ever be had for all nodes.
  */
 export function inOneZone(
   state: State,
@@ -68,13 +68,20 @@ export function inOneZone(
   set: Nodeset,
 ): Nodeset | undefined {
   const open = openZones(state, steady, policy, set.launching, waiting.id);
-  const keeps = set.zone !== null && (open[0] === null || open.includes(set.zone));
-  const whole = set.zone === null ? set : chooseNodes(state, policy, waiting, false);
-  if (policy.offerings !== undefined && set.launching.some((label) => policy.offerings!.has(label))) {
-    const kept = keeps ? bestOffered(state, steady, policy, waiting, set, [set.zone]) : undefined;
-    return kept ?? bestOffered(state, steady, policy, waiting, whole, open);
+  if (set.zone !== null && (open[0] === null || open.includes(set.zone))) {
+    if (!isOffered(policy, set)) return set;
+    const kept = bestOffered(state, steady, policy, waiting, set, [set.zone]);
+    if (kept !== undefined) return kept;
   }
-  return keeps ? set : { ...whole, zone: leastLoaded(state, policy, open) };
+  const whole = set.zone === null ? set : chooseNodes(state, policy, waiting, false);
+  const zones = whole === set ? open : openZones(state, steady, policy, whole.launching, waiting.id);
+  if (isOffered(policy, whole)) return bestOffered(state, steady, policy, waiting, whole, zones);
+  return zones.length === 0 ? undefined : { ...whole, zone: leastLoaded(state, policy, zones) };
+}
+
+/** Whether something that it launches is a label with several offerings. */
+function isOffered({ offerings }: LocalPool, { launching }: Nodeset): boolean {
+  return offerings !== undefined && launching.some((label) => offerings.has(label));
 }
 
 /** The zone in which the nodes of labels with several offerings are bought best, and what each of these labels is bought as. */

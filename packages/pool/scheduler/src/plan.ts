@@ -160,7 +160,11 @@ function planNodes(state: State, steady: number, pool: PoolState, waiting: Waiti
   if (closed !== undefined) return declineClosed(waiting, closed) ?? { kind: "closed", closed };
   const placed = inOneZone(state, steady, policy, waiting, set);
   if (placed === undefined) {
-    const among = closedAmong(state, steady, policy, launching, waiting);
+    // Without its ready nodes, which are in a zone that is closed, it launches all of its nodes.
+    const labels = set.zone === null ? launching : waiting.record.nodeTypes;
+    const among =
+      closedFor(state, steady, policy, labels, waiting.id) ??
+      closedAmong(state, steady, policy, labels, waiting);
     const reason = "it would exceed quota with every offering";
     if (among === undefined) return { kind: "decline", reason };
     return declineClosed(waiting, among) ?? { kind: "closed", closed: among };

@@ -111,6 +111,25 @@ describe("a label with several offerings is bought as", () => {
       expect.objectContaining({ type: "decline", reason: "no zone sells all of small, large" }),
     );
   });
+
+  test("one that is open where its nodeset goes, when its ready node is in a zone that is closed to the others", () => {
+    const only = pool({ zones: ["a", "b"], offerings: new Map([["small", [SPOT, FIXED]]]) });
+    const fixture = new SchedulerFixture(policy([only]));
+    const made = { az: "a", driver_data: { nodeyard: { offering: "m5" } } };
+    fixture.tell({ type: "node", id: "0000000001", after: node("0000000001", made) });
+    fixture.tell({ type: "failures", key: keyOf("large", "a"), after: failed("capacity") });
+    // Seed 177: it was bought as whatever the label names itself, and the record said nothing of it.
+    const mixed = { node_types: ["large", "small"] };
+    expect(asks(fixture, "100-1", mixed)).toEqual(["undefined b", "m5, spot b"]);
+    for (const type of ["m5, spot", "m5"])
+      fixture.tell({ type: "failures", key: keyOf(type, "b"), after: failed("capacity") });
+    expect(asks(fixture, "100-2", mixed)).toEqual([]);
+    expect(explain(fixture.state, "100-2")).toMatchObject({ code: "offering.failing", nextTry: 60_000 });
+    expect(bought(fixture.tell({ type: "failures", key: keyOf("large", "a") }))).toEqual([
+      "undefined a",
+      "0000000001 a",
+    ]);
+  });
 });
 
 describe("a label of which no offering can be had", () => {
