@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ImageLab, ROOT } from "./machine/image-lab.ts";
@@ -18,6 +18,8 @@ describe.skipIf(whyNot() !== undefined)("images of OCI", () => {
   let lab: ImageLab;
   let registry: TestRegistry | undefined;
   beforeEach(async () => {
+    // Where podman of root has run, this folder is root's alone; skopeo looks there for logins before anywhere else.
+    mkdirSync("/run/containers", { recursive: true, mode: 0o700 });
     lab = new ImageLab();
     await lab.prepare();
   });

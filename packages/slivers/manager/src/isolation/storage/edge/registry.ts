@@ -31,7 +31,7 @@ mount --bind "$folder" /sys
 if [ -n "$auth" ]; then install -m 400 -o "$uid" "$auth" /sys/auth.json; set -- "$@" --authfile /sys/auth.json; fi
 chown "$uid" /sys
 cd /sys
-exec env TMPDIR=/sys HOME=/sys setpriv --reuid="$uid" --regid="$uid" --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all skopeo --insecure-policy "$@"`;
+exec env TMPDIR=/sys HOME=/sys XDG_RUNTIME_DIR=/sys setpriv --reuid="$uid" --regid="$uid" --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all skopeo --insecure-policy "$@"`;
 
 /** The SHA-256 digest (hexadecimal) of the index or manifest that the reference names now. Throws CommandError. */
 export async function lookUp(image: RegistryImage, folder: string, signal: AbortSignal): Promise<string> {
