@@ -99,10 +99,11 @@ export const SLOW: readonly Suite[] = [
   },
   {
     name: "seeds",
-    about: "kept seeds of the simulation, mutants, histories replayed on real stores, and a day of requests",
+    about: "kept seeds of the simulation, mutants, histories on real stores, a day and a week of requests",
     include: [
       "simulation/{simulation,replay/replay}.test.ts",
       "packages/pool/launcher/test/estimate-day.test.ts",
+      "packages/pool/planning/test/week.test.ts",
     ],
   },
 ];
