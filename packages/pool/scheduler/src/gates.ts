@@ -214,6 +214,14 @@ export function quotaFreed(state: State, provider: string): void {
   dirtyProvider(state, provider);
 }
 
+/** A machine of an offering was deleted. Where the cloud had no room, the first waiting request may try at once: there is most likely some now. */
+export function roomFreed(state: State, { steady }: Turn, key: string): void {
+  const closed = state.gates.closed.get(key);
+  if (closed?.kind !== "capacity" || closed.code !== "offering.failing") return;
+  state.gates.closed.set(key, { ...closed, until: Math.min(closed.until, steady) });
+  recheckFirst(state, "gate", key);
+}
+
 /** Requests that wait for a quota stand at the heads of queues and not in the gate's line, so the pools of the provider are woken. */
 function wakeQuota(state: State, key: string): void {
   const [scope, provider = ""] = key.split("|");

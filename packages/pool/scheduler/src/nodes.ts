@@ -1,7 +1,7 @@
-import { isSuspended, MIN_READY, type NodeState } from "@nodeyard/model";
+import { isSuspended, MIN_READY, type NodeState, offeringKey, offeringTypeOf } from "@nodeyard/model";
 import { type NodeEntry, poolKey } from "@nodeyard/view";
 import { noteReady } from "./candidates.ts";
-import { quotaFreed } from "./gates.ts";
+import { quotaFreed, roomFreed } from "./gates.ts";
 import { hostLeft, hostThere, offerHost, onTenantTook } from "./host-changes.ts";
 import { indexMaking } from "./launches.ts";
 import { oneInstance } from "./needs.ts";
@@ -28,7 +28,7 @@ export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | 
   noteReady(state, before, after);
   indexAllocation(state, before, after);
   for (const index of ["stock", "inUse", "parking"] as const) indexLabel(state, index, before, after);
-  account(state, id, before, after);
+  account(state, turn, id, before, after);
   // A node that is promised counts already, before its record says so.
   if (after?.record.allocatedTo !== null || !state.requests.claims.has(id))
     state.shares.setNode(id, after?.record);
@@ -210,6 +210,7 @@ function indexLabel(
  */
 function account(
   state: State,
+  turn: Turn,
   id: string,
   before: NodeEntry | undefined,
   after: NodeEntry | undefined,
@@ -234,8 +235,15 @@ function account(
   }
   noteLeaving(state, id, after);
   // A record whose launch was refused never had a machine, so its deletion frees nothing of the cloud's quota.
-  if (after === undefined && before?.record.externalId != null)
-    quotaFreed(state, before.record.provider ?? "");
+  if (after === undefined && before?.record.externalId != null) {
+    const { provider, pool, az, type: labels } = before.record;
+    quotaFreed(state, provider ?? "");
+    const types = state.pools.get(poolKey(provider, pool))?.policy.types;
+    for (const label of labels) {
+      const type = offeringTypeOf(before.record) ?? types?.get(label) ?? label;
+      roomFreed(state, turn, offeringKey({ provider: provider ?? "", az, type }));
+    }
+  }
   wakeFreed(state, freed);
 }
 

@@ -155,19 +155,15 @@ function planNodes(state: State, steady: number, pool: PoolState, waiting: Waiti
   }
   if (zonesOf(policy, launching).length === 0)
     return { kind: "decline", reason: `no zone sells all of ${[...new Set(launching)].join(", ")}` };
-  // Before the zone is chosen: a zone whose offerings are closed is none to choose.
-  const closed = closedFor(state, steady, policy, launching, waiting.id);
-  if (closed !== undefined) return declineClosed(waiting, closed) ?? { kind: "closed", closed };
   const placed = inOneZone(state, steady, policy, waiting, set);
   if (placed === undefined) {
-    // Without its ready nodes, which are in a zone that is closed, it launches all of its nodes.
+    // Without its ready nodes, where those are in a zone that is closed: then it launches all of its nodes.
     const labels = set.zone === null ? launching : waiting.record.nodeTypes;
-    const among =
+    const closed =
       closedFor(state, steady, policy, labels, waiting.id) ??
       closedAmong(state, steady, policy, labels, waiting);
-    const reason = "it would exceed quota with every offering";
-    if (among === undefined) return { kind: "decline", reason };
-    return declineClosed(waiting, among) ?? { kind: "closed", closed: among };
+    if (closed !== undefined) return declineClosed(waiting, closed) ?? { kind: "closed", closed };
+    return { kind: "decline", reason: "it would exceed quota with every offering" };
   }
   const room = roomFor(state, steady, policy, waiting, placed);
   if (room !== undefined) return room;

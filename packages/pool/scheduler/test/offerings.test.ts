@@ -68,6 +68,24 @@ describe("an offering that fails", () => {
     ]);
   });
 
+  test("without room is tried as soon as a machine of it is deleted; one that fails otherwise, at its time", () => {
+    for (const kind of ["capacity", "timeout"]) {
+      const fixture = new SchedulerFixture(policy([pool({ limits: { instances: 2 } })]));
+      const [mine, large] = ["0000000001", "0000000002"];
+      const used = { state: "used", external_id: "m" };
+      fixture.tell({ type: "node", id: mine, after: node(mine, used, ["us"]) });
+      fixture.tell({ type: "node", id: large, after: node(large, { ...used, type: ["large"] }, ["us"]) });
+      const { tally, ...closed } = failing();
+      const last = { kind, error: "no room" };
+      fixture.tell({ type: "failures", key: small, after: { ...closed, tally: { ...tally, last } } });
+      asks(fixture, "100-1", "100-2");
+      // Of another type: that says nothing of this one.
+      expect(accepted(fixture.tell({ type: "node", id: large }))).toEqual([]);
+      const after = fixture.tell({ type: "node", id: mine });
+      expect(accepted(after)).toEqual(kind === "capacity" ? ["100-1 cloud/main"] : []);
+    }
+  });
+
   test("an idle node serves it nevertheless; so does another provider, also one of lower priority", () => {
     const fixture = new SchedulerFixture(policy([pool(), pool({ provider: "other", priority: 200 })]));
     fixture.tell({ type: "failures", key: small, after: failing() });
