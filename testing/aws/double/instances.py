@@ -17,7 +17,7 @@ from moto.ec2.utils import convert_tag_spec
 from settings import LOCK, SETTINGS, now_ms
 
 ALIVE = ("pending", "running", "shutting-down", "stopping", "stopped")
-CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48}
+CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}
 
 # Changes that are due later, by time; a thread carries them out, so that notices go out without a call.
 _later: list[tuple[float, Callable[[], None]]] = []
@@ -129,8 +129,8 @@ def cpus_of(kind: str) -> int:
 
 
 def check_room(backend: EC2Backend, kind: str, zone: str, market: str) -> None:
-    """Refuses as EC2 would: the account's quota first, then what the zone has."""
-    running = [one for one in alive(backend) if one.placement.host_id is None]
+    """Refuses as EC2 would: the account's quota first, then what the zone has. Instances that are stopped use neither."""
+    running = [one for one in alive(backend) if one.placement.host_id is None and one.state not in ("stopping", "stopped")]
     code = code_of(kind, market)
     limit = SETTINGS.quotas.get("ec2", {}).get(code)
     if SETTINGS.enforce and limit is not None:
@@ -187,6 +187,10 @@ def launched(instance: Instance, mappings: list[dict[str, Any]]) -> None:
         if volume.size is None:
             snapshot = instance.ec2_backend.snapshots.get(volume.snapshot_id)
             volume.size = snapshot.volume_size if snapshot else 8
+    booted(instance)
+
+
+def booted(instance: Instance) -> None:
     if SETTINGS.addresses:
         number = next(_addresses)
         address = f"{SETTINGS.addresses}{number >> 8}.{number & 255}"
@@ -196,6 +200,11 @@ def launched(instance: Instance, mappings: list[dict[str, Any]]) -> None:
             nic.public_ip = address
     set_state(instance, "pending")
     later(SETTINGS.pendingMs, lambda: set_state(instance, "running") if instance.state == "pending" else None)
+
+
+def change_of(instance: Instance, before: InstanceState) -> dict[str, Any]:
+    of = lambda state: {"Name": state.name, "Code": state.code}
+    return {"InstanceId": instance.id, "CurrentState": of(instance._state), "PreviousState": of(before)}
 
 
 def bare(mappings: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -358,18 +367,54 @@ class Instances:
             self.ec2_backend.terminate_instances(fresh)
             for each in fresh:
                 ended(known[each])
-        return ActionResult(
-            {
-                "TerminatingInstances": [
-                    {
-                        "InstanceId": each,
-                        "CurrentState": {"Name": known[each].state, "Code": known[each].state_code},
-                        "PreviousState": {"Name": before[each].name, "Code": before[each].code},
-                    }
-                    for each in ids
-                ]
-            }
-        )
+        return ActionResult({"TerminatingInstances": [change_of(known[each], before[each]) for each in ids]})
+
+    def stop_instances(self) -> ActionResult:
+        """What is stopped already is no error. A public address that EC2 gave is given back ("Stop and start Amazon EC2 instances")."""
+
+        def stop(one: Instance) -> None:
+            if one.state not in ("running", "stopping", "stopped"):
+                raise EC2ClientError(
+                    "IncorrectInstanceState", f"The instance '{one.id}' is not in a state from which it can be stopped."
+                )
+            if one.lifecycle == "spot":
+                raise EC2ClientError(
+                    "UnsupportedOperation",
+                    f"You can't stop the Spot Instance '{one.id}' because it is associated with a one-time Spot Instance request. "
+                    "You can only stop Spot Instances associated with persistent Spot Instance requests.",
+                )
+            if one.state == "running":
+                one.stop()
+                set_state(one, "stopping")
+                later(SETTINGS.stoppingMs, lambda: set_state(one, "stopped") if one.state == "stopping" else None)
+
+        return self._changed("StoppingInstances", stop)
+
+    def start_instances(self) -> ActionResult:
+        """It needs room as a launch does, and gets a new public address."""
+
+        def start(one: Instance) -> None:
+            if one.state not in ("stopped", "pending", "running"):
+                raise EC2ClientError(
+                    "IncorrectInstanceState", f"The instance '{one.id}' is not in a state from which it can be started."
+                )
+            if one.state == "stopped":
+                if one.placement.host_id is None:
+                    check_room(self.ec2_backend, one.instance_type, one.placement.zone, market_of(one))
+                one.start()
+                booted(one)
+
+        return self._changed("StartingInstances", start)
+
+    def _changed(self, key: str, change: Callable[[Instance], None]) -> ActionResult:
+        ids = self._get_param("InstanceIds", [])
+        known = {one.id: one for reservation in self.ec2_backend.reservations.values() for one in reservation.instances}
+        if missing := [each for each in ids if each not in known]:
+            raise InvalidInstanceIdError(missing)
+        before = {each: copy.copy(known[each]._state) for each in ids}
+        for each in ids:
+            change(known[each])
+        return ActionResult({key: [change_of(known[each], before[each]) for each in ids]})
 
     def describe_spot_instance_requests(self) -> ActionResult:
         """moto makes no request for an instance that RunInstances or a fleet bought."""

@@ -17,7 +17,7 @@ describe.skipIf(requireAws())("the double of AWS", () => {
 
   test("Amazon's client for Python is served as by EC2, EBS, S3, Service Quotas, the Price List and EventBridge", async () => {
     const { stdout } = await run(motoPython(), [SCRIPT, aws.url]);
-    expect(stdout.trim().split("\n")).toHaveLength(14);
+    expect(stdout.trim().split("\n")).toHaveLength(15);
   });
 
   test("a dropped answer is of a call that happened, a dropped call of one that did not", async () => {

@@ -96,6 +96,30 @@ def a_launch_is_slow_idempotent_and_tagged() -> None:
     until(lambda: state(one["InstanceId"]) == "terminated")
 
 
+def a_stopped_instance_keeps_its_volume_and_gets_another_address() -> None:
+    control("PUT", "/settings", {"pendingMs": 100, "stoppingMs": 100})
+    one = launch()["InstanceId"]
+    refused("IncorrectInstanceState", ec2.stop_instances, InstanceIds=[one])
+    ec2.get_waiter("instance_running").wait(InstanceIds=[one], WaiterConfig={"Delay": 0.1, "MaxAttempts": 600})
+    look = lambda: ec2.describe_instances(InstanceIds=[one])["Reservations"][0]["Instances"][0]
+    before = look()
+    assert ec2.stop_instances(InstanceIds=[one])["StoppingInstances"][0]["CurrentState"]["Name"] == "stopping"
+    refused("IncorrectInstanceState", ec2.start_instances, InstanceIds=[one])
+    ec2.get_waiter("instance_stopped").wait(InstanceIds=[one], WaiterConfig={"Delay": 0.1, "MaxAttempts": 600})
+    assert "PublicIpAddress" not in look()
+    control("PUT", "/settings", {"capacity": [{"most": 0}]})
+    refused("InsufficientInstanceCapacity", ec2.start_instances, InstanceIds=[one])
+    control("PUT", "/settings", {"capacity": []})
+    assert ec2.start_instances(InstanceIds=[one])["StartingInstances"][0]["CurrentState"]["Name"] == "pending"
+    until(lambda: state(one) == "running")
+    after = look()
+    assert after["PublicIpAddress"] != before["PublicIpAddress"] and after["PrivateIpAddress"] == before["PrivateIpAddress"]
+    assert after["BlockDeviceMappings"] == before["BlockDeviceMappings"]
+    spot = launch(InstanceMarketOptions={"MarketType": "spot"})["InstanceId"]
+    until(lambda: state(spot) == "running")
+    refused("UnsupportedOperation", ec2.stop_instances, InstanceIds=[spot])
+
+
 def a_new_instance_is_not_found_at_first() -> None:
     control("PUT", "/settings", {"invisible": 2})
     one = launch()["InstanceId"]

@@ -81,7 +81,7 @@ function awsCloud(
   const codes = new Set(labels.flatMap((label) => labelCodes(label.own)));
   const images = awsImages({ aws, clock, openFile, settings: own, owner: { installation, provider } });
   return {
-    machines: instances.machines,
+    ...{ machines: instances.machines, suspends: instances.suspends },
     // The call may take as long as the whole launch: most of that time it waits at the rate limit.
     makeMs: config.launchTimeoutMs,
     ...hosts.steps,

@@ -19,8 +19,8 @@ const TABLE: readonly FaultRow[] = [
       /^(Insufficient((Instance|Host|ReservedInstance|Volume|Address)?Capacity|CapacityOnHost|FreeAddressesInSubnet)|UnfulfillableCapacity|SpotMaxPriceTooLow)$/,
     ],
   },
-  // The zone never has the instance type; another zone may.
-  { kind: "unsupported", codes: ["Unsupported"] },
+  // The zone never has the instance type; another zone may. Or the instance is of a kind that cannot be stopped.
+  { kind: "unsupported", codes: [/^Unsupported(Operation)?$/] },
   // Caused by another operation in progress; soon over.
   {
     kind: "transient",

@@ -48,6 +48,7 @@ describe.skipIf(requireAws())("the conformance kit against AWS's wire", () => {
     return {
       clock: systemClock,
       providerName: config.name,
+      suspends: true,
       pool: pool!,
       label: pool!.labels.get("small")!,
       image: async () => image,

@@ -188,6 +188,42 @@ describe.skipIf(requireAws())("launches", () => {
     const machine = await rig.create(provider, { ...rig.order(config, "small", nextId()), az: free! });
     expect(machine.az).toBe(free);
   });
+
+  test("a suspended machine is stopped, and starts at another public address, if there is room then", async () => {
+    await rig.server.set({ stoppingMs: 20, pendingMs: 20 });
+    const { provider, order, machine } = await launch({});
+    await rig.suspend(provider, order);
+    await rig.server.set({ capacity: [{ most: 0 }] });
+    await expect(rig.wake(provider, order)).rejects.toMatchObject({ kind: "capacity" });
+    await rig.server.set({ capacity: [] });
+    const woken = await rig.wake(provider, order);
+    const { publicIpv4, interfaceIp, ...same } = machine;
+    expect(woken).toMatchObject(same);
+    expect(woken.publicIpv4).not.toBe(publicIpv4);
+    expect(woken.interfaceIp).toBe(woken.publicIpv4);
+    await rig.remove(provider, order);
+  });
+
+  test("a spot machine is not suspended, as EC2 refuses, and it runs on", async () => {
+    const { provider, order, machine } = await launch({ "use-spot": true });
+    await expect(rig.suspend(provider, order)).rejects.toMatchObject({ kind: "unsupported" });
+    expect(await rig.wake(provider, order)).toEqual(machine);
+    await rig.remove(provider, order);
+  });
+
+  test("stops and starts whose answers are lost were heard", async () => {
+    const { provider, order } = await launch({});
+    const lost = { how: "drop-answer", times: 4 } as const;
+    await rig.server.set({
+      faults: [
+        { call: "ec2.StopInstances", ...lost },
+        { call: "ec2.StartInstances", ...lost },
+      ],
+    });
+    await rig.suspend(provider, order);
+    await rig.wake(provider, order);
+    await rig.remove(provider, order);
+  });
 });
 
 /** Tags by resource type. */

@@ -156,6 +156,14 @@ export class AwsRig {
     });
   }
 
+  suspend({ offers }: Provider, { tag }: CreateOrder) {
+    return runSteps((context) => offers!.suspension!.suspend(tag, context), AS_STORED);
+  }
+
+  wake({ offers }: Provider, order: CreateOrder) {
+    return runSteps((context) => offers!.suspension!.wake(order, context), AS_STORED);
+  }
+
   async closeProviders(): Promise<void> {
     for (const provider of this.#opened.splice(0)) await provider.close();
   }
@@ -165,6 +173,14 @@ export class AwsRig {
     await this.server.close();
   }
 }
+
+/** Of a run whose record has no id yet. */
+const AS_STORED = {
+  clock: systemClock,
+  signal: new AbortController().signal,
+  externalId: null,
+  save: async () => {},
+};
 
 const REQUEST: CreateOrder["request"] = {
   id: "100-0000000001",

@@ -7,6 +7,7 @@ import { type MachineWork, machineSteps } from "./machine-steps.ts";
 import type { NodeMachines } from "./node-machines.ts";
 import type { Offers, Pace } from "./offers.ts";
 import { add, type Resources } from "./resources.ts";
+import { type Suspends, suspensionSteps } from "./suspension-steps.ts";
 import { type ExternalId, type ImageTag, type Metadata, type Tag, tagOf } from "./tags.ts";
 
 /** A thing beside machines, as a listing shows it: an address, a disk, an interface, an uploaded image. */
@@ -57,6 +58,8 @@ export interface Cloud<T, Part = undefined, Machines = NodeMachines<T>>
   readonly parts?: Readonly<Record<string, CloudPart>>;
   /** As `Provider.need`, for a label of this driver. */
   need(label: LabelConfig<never>, signal: AbortSignal): Promise<Resources>;
+  /** How machines are put aside. Absent: they cannot be. */
+  readonly suspends?: Suspends<T>;
   /** The end of a machine's console; null: it has none. */
   readonly console?: (id: string, signal: AbortSignal) => Promise<string | null>;
   /** As in `Zones`. */
@@ -137,6 +140,7 @@ export function cloudMethods<T, Part>(
     ...{ ...steps, ...(place && { place }) },
     offers: {
       ...present({ images, prices, handover }),
+      ...(cloud.suspends && { suspension: suspensionSteps(config, cloud, cloud.suspends) }),
       ...(cloud.zones && {
         zones: { list: async (pool, signal) => cloud.zones!(pool as PoolConfig<never, never>, signal) },
       }),

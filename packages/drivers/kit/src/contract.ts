@@ -162,7 +162,7 @@ export interface Resource {
   readonly tag: Tag | null;
   /** The tag of an uploaded image, which has no `tag`. */
   readonly imageTag?: ImageTag | null;
-  /** The machine has ended for good. It uses its quota until it is removed, but no client can use it. */
+  /** The machine will not run again by itself, so that no client can use it: it has ended, or it is suspended. It uses its quota until it is removed. */
   readonly ended?: boolean;
   /** Its use of the quota. Parts of a listed instance count with the instance. */
   readonly resources: Resources;

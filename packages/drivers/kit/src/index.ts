@@ -62,6 +62,7 @@ export * from "./scanner.ts";
 export * from "./session.ts";
 export * from "./sign-in.ts";
 export * from "./sliver-machine.ts";
+export type * from "./suspension-steps.ts";
 export * from "./tags.ts";
 export * from "./templates.ts";
 export * from "./transfer.ts";

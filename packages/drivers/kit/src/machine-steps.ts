@@ -68,6 +68,21 @@ export interface MachineWork<T, Part = undefined, Machines = NodeMachines<T>> {
   last?(tag: Tag, context: StepContext): Steps<void>;
 }
 
+/** The facts of a machine that is up, after the steps that give it an address. */
+export async function* machineOf<T, Part>(
+  work: MachineWork<T, Part>,
+  order: CreateOrder,
+  machine: T,
+  signal: AbortSignal,
+): Steps<Machine> {
+  const { idOf, externalIdOf = idOf } = work.machines.cloud;
+  const address = work.expose ? yield* work.expose(order, machine, signal) : null;
+  const said = await work.describe(order, machine, address, signal);
+  const { publicIpv4, publicIpv6, privateIpv4, privateIpv6 } = said;
+  const interfaceIp = publicIpv4 ?? publicIpv6 ?? privateIpv4 ?? privateIpv6 ?? null;
+  return { externalId: externalIdOf(machine), interfaceIp, ...said };
+}
+
 /**
  * `create` and `remove` of a provider whose machines are found by their metadata. Steps of a launch: find, discard (only a machine that has
  * failed), those of `before`, one with the name of a machine, wait, those of `expose`. Steps of a removal: find, those of `first`, delete and
@@ -104,11 +119,7 @@ export function machineSteps<T, Part = undefined>(
     const externalId = idFor(id, part);
     yield { step: "wait", deadlineMs: launchTimeoutMs, ...saving(externalId) };
     const machine = await machines.up(id, place, signal);
-    const address = work.expose ? yield* work.expose(order, machine, signal) : null;
-    const said = await work.describe(order, machine, address, signal);
-    const { publicIpv4, publicIpv6, privateIpv4, privateIpv6 } = said;
-    const interfaceIp = publicIpv4 ?? publicIpv6 ?? privateIpv4 ?? privateIpv6 ?? null;
-    return { externalId, interfaceIp, ...said };
+    return { ...(yield* machineOf(work, order, machine, signal)), externalId };
   }
 
   async function* remove(tag: Tag, context: StepContext): Steps<void> {

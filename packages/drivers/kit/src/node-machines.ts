@@ -1,7 +1,7 @@
 import { abortable, type Clock, deadline, messageOf, sleep } from "@nodeyard/runtime";
 import type { Log } from "./contract.ts";
 import { DriverError, LostMetadata } from "./errors.ts";
-import { ListWatch, type ListWatchOptions } from "./limits/list-watch.ts";
+import { ListWatch, type ListWatchOptions, type Wait } from "./limits/list-watch.ts";
 import {
   type ExternalId,
   isOlder,
@@ -213,22 +213,52 @@ export class NodeMachines<T> {
    * only cause a delay; the signal is the limit.
    */
   async up(id: string, place: string, signal: AbortSignal): Promise<T> {
-    const { what, isUp, hasFailed, failure, isUnlisted } = this.cloud;
+    const { isUp, hasFailed, isUnlisted } = this.cloud;
     for (;;) {
-      const machine = await this.watch.wait(
-        "active",
-        id,
-        ({ item, sure }) => {
-          if (item !== undefined) return isUp(item) || hasFailed(item) ? item : undefined;
-          return sure ? null : undefined;
-        },
-        signal,
-      );
-      if (machine !== null && hasFailed(machine)) throw await failure(machine, place, signal);
+      const machine = await this.#shown("active", id, place, isUp, hasFailed, signal);
       if (machine !== null) return machine;
-      if (!(await isUnlisted(id, place, signal)))
-        throw new DriverError("not-found", `${place}: ${what} ${id} was deleted while it was being made`);
+      if (!(await isUnlisted(id, place, signal))) throw this.#missing(id, place, "while it was being made");
     }
+  }
+
+  /** A machine of before once it `isThere`. Rejects as `up` does; `isOver`: it will not be there any more. */
+  async reached(
+    kind: Wait,
+    id: string,
+    place: string,
+    isThere: (machine: T) => boolean,
+    isOver: (machine: T) => boolean,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const machine = await this.#shown(kind, id, place, isThere, isOver, signal);
+    if (machine === null) throw this.#missing(id, place, "meanwhile");
+    return machine;
+  }
+
+  /** Null: no listing shows it, though it should. */
+  async #shown(
+    kind: Wait,
+    id: string,
+    place: string,
+    isThere: (machine: T) => boolean,
+    isOver: (machine: T) => boolean,
+    signal: AbortSignal,
+  ): Promise<T | null> {
+    const machine = await this.watch.wait(
+      kind,
+      id,
+      ({ item, sure }) => {
+        if (item !== undefined) return isThere(item) || isOver(item) ? item : undefined;
+        return sure ? null : undefined;
+      },
+      signal,
+    );
+    if (machine !== null && !isThere(machine)) throw await this.cloud.failure(machine, place, signal);
+    return machine;
+  }
+
+  #missing(id: string, place: string, when: string): DriverError {
+    return new DriverError("not-found", `${place}: ${this.cloud.what} ${id} was deleted ${when}`);
   }
 
   /** Requests a deletion; `gone` waits for its end. */

@@ -16,6 +16,7 @@ export const CALLS = {
     "ec2.describeImages",
     "ec2.describeSubnets",
   ],
+  SuspendedSpares: ["ec2.stopInstances", "ec2.startInstances"],
   Leaks: [
     "ec2.describeVolumes",
     "ec2.deleteVolume",

@@ -8,7 +8,9 @@ import {
   type MakeCall,
   messageOf,
   present,
+  type Rest,
   type StepContext,
+  type Suspends,
   sameNode,
   type Tag,
   tagOf,
@@ -41,7 +43,10 @@ export function idsOf(externalId: ExternalId | null): { readonly instance?: stri
   return present({ instance: text(ids?.instance) ?? text(ids?.id), host: text(ids?.host) });
 }
 
-/** Whether the instance will not run again: stopped instances are never started, and those that shut down are terminated soon. */
+/** A stopped instance keeps its volumes, and gets another public IPv4 address when it is started. */
+const RESTS: Readonly<Record<string, Rest>> = { stopping: "suspending", stopped: "suspended" };
+
+/** Whether the instance will not run again by itself: those that shut down are terminated soon. */
 export function hasEnded({ State }: Instance): boolean {
   return State?.Name !== "pending" && State?.Name !== "running";
 }
@@ -88,13 +93,20 @@ export function instancesOf({ aws, instances, terminate }: AwsAccount, provider:
     },
     isUp: ({ State }) => State?.Name === "running",
     failure: endedError,
-    isLeaving: hasEnded,
+    isLeaving: ({ State }) => /^(shutting-down|terminated)$/.test(State?.Name ?? ""),
     isDeleted: (id) => removed.has(id),
     delete: async (id, signal) => {
       if (removed.size >= MOST_REMOVED) removed.clear();
       removed.add(id);
       await unlessRefused(abortable(terminate(id), signal), UNKNOWN);
     },
+  };
+
+  /** EC2 refuses to stop spot instances, and those without an EBS root. */
+  const suspends: Suspends<Instance> = {
+    suspend: (id, signal) => aws.call("ec2.stopInstances", { InstanceIds: [id] }, signal),
+    resume: (id, signal) => aws.call("ec2.startInstances", { InstanceIds: [id] }, signal),
+    restOf: ({ State }) => RESTS[State?.Name ?? ""],
   };
 
   /**
@@ -148,7 +160,7 @@ export function instancesOf({ aws, instances, terminate }: AwsAccount, provider:
     return `EC2 took the spot machine ${instance.InstanceId} back (${code || "interruption notice"})`;
   }
 
-  return { machines, launching, ready, interruption };
+  return { machines, suspends, launching, ready, interruption };
 }
 
 /** Why a machine ended. EC2's code has a prefix for the party that caused it: "Server.InsufficientInstanceCapacity". */

@@ -51,8 +51,8 @@ export interface Snapshot<T> {
 const READ_MS = 100;
 const SLOWEST_READ_MS = 2_000;
 
-/** What a caller waits for. */
-export type Wait = "active" | "gone";
+/** What a caller waits for. "rest": a machine that is suspended or woken, which takes another time than a boot. */
+export type Wait = "active" | "gone" | "rest";
 
 /** Up to this age (milliseconds) a list serves callers that changed nothing themselves. */
 const FRESH_MS = 2_000;
