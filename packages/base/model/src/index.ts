@@ -28,6 +28,7 @@ export * from "./request.ts";
 export * from "./request-id.ts";
 export * from "./returned.ts";
 export * from "./slots.ts";
+export * from "./spending.ts";
 export {
   decodeStandings,
   encodeStandings,

@@ -11,12 +11,15 @@ export interface NodePrice {
   readonly partOf?: readonly string[];
 }
 
+const HOUR_MS = 3_600_000;
+
 /** The price of a node at the time when it became ready; undefined when it is unknown. */
 export function priceOf({ driverData }: Pick<NodeRecord, "driverData">): NodePrice | undefined {
   const own = isObject(driverData) && isObject(driverData.nodeyard) ? driverData.nodeyard.price : undefined;
   if (!isObject(own)) return undefined;
   const { per_hour: perHour, currency, part_of: labels } = own;
-  if (typeof perHour !== "number" || typeof currency !== "string") return undefined;
+  if (typeof perHour !== "number" || !Number.isFinite(perHour) || typeof currency !== "string")
+    return undefined;
   if (!Array.isArray(labels)) return { perHour, currency };
   return { perHour, currency, partOf: labels.filter((label) => typeof label === "string") };
 }
@@ -33,6 +36,33 @@ export function slotPriceOf(backing: Pick<NodeRecord, "driverData" | "userData" 
   const [price, slots] = [priceOf(backing), backingData(backing)?.slots ?? 0];
   if (price === undefined || slots === 0) return null;
   return { perHour: price.perHour / slots, currency: price.currency, partOf: backing.type };
+}
+
+/** What a price comes to from one time to another, milliseconds. */
+export function costBetween({ perHour }: Pick<NodePrice, "perHour">, from: number, to: number): number {
+  return (perHour * Math.max(0, to - from)) / HOUR_MS;
+}
+
+/**
+ * Since when the request that has a node bears its cost, tree time in milliseconds: since it was given to it, or, of one that was made for
+ * it, since its record was made; undefined: the record does not say.
+ */
+export function borneSince(record: Pick<NodeRecord, "driverData" | "createdTime">): number | undefined {
+  return givenAt(record) ?? (record.createdTime === null ? undefined : record.createdTime * 1_000);
+}
+
+/** When a node that was ready was given to the request that has it, tree time in milliseconds; undefined: it was made for it. */
+export function givenAt({ driverData }: Pick<NodeRecord, "driverData">): number | undefined {
+  const own =
+    isObject(driverData) && isObject(driverData.nodeyard) ? driverData.nodeyard.given_at : undefined;
+  return typeof own === "number" ? own : undefined;
+}
+
+/** Notes in `driver_data` when a node with a known price is given to a request. */
+export function withGivenAt(record: Pick<NodeRecord, "driverData">, at: number): unknown {
+  return priceOf(record) === undefined
+    ? record.driverData
+    : withOwn(record.driverData, { given_at: Math.round(at) });
 }
 
 /** A price in the form of records and lists. */

@@ -22,6 +22,17 @@ const [debug, info, warn, error] = [kind("debug"), kind("info"), kind("warn"), k
 /** Facts of every event of a node whose record is known; a line in the log has them as fields, too. */
 export const NODE_FIELDS = ["provider", "pool", "label"] as const;
 
+/** Facts of how a tenant stands with its budget. */
+const BUDGET_FACTS = [
+  "tenant",
+  "spent",
+  "budget",
+  "currency",
+  "per_hour",
+  "begins_anew",
+  "unpriced",
+] as const;
+
 /** Every event of the journal. The log tells each in one line, and docs/reference/log-events.md lists them. */
 export const journalEvents = {
   "request.accepted": info("A pool took a request", "provider", "pool", "labels", "nodes", "asked"),
@@ -51,6 +62,12 @@ export const journalEvents = {
     "A launch of a label whose budget of failures was spent succeeded: the label is launched again",
     ...["label", "since"],
   ),
+  "budget.near": warn("A tenant has spent four fifths of its budget of this month", ...BUDGET_FACTS),
+  "budget.used": warn(
+    "A tenant has spent its budget of this month: its requests wait, and what runs goes on",
+    ...BUDGET_FACTS,
+  ),
+  "budget.free": info("A tenant's budget has room again: a month began, or it was raised", ...BUDGET_FACTS),
   "node.created": info("The record of a node to be launched was written", "request", "az", "type"),
   "node.registered": info("A host or slot that exists was registered as a ready node", "host"),
   "node.launching": info("A launch attempt began", "attempt", "of", "az", "type"),

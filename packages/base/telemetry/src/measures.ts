@@ -54,6 +54,17 @@ export const counterNames = {
     "label",
     "change",
   ),
+  "launcher.budgets": by(
+    "Budgets of tenants that came to four fifths (`near`), were `used` up, or have room again (`free`)",
+    "tenant",
+    "level",
+  ),
+  "launcher.cost": by(
+    "What nodes cost that are gone, as far as their price was known; without a tenant: while they were nobody's",
+    "label",
+    "tenant",
+    "currency",
+  ),
   "launcher.slots": by(
     "Slots of backing nodes claimed, lost to another launcher or freed",
     "provider",

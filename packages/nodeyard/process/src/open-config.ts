@@ -83,6 +83,6 @@ export function logFindings(log: Log, findings: readonly Finding[]): void {
  * process's.
  */
 export function launcherConfig(config: Config): LauncherConfig {
-  const { providers, labels, tenantLimits, shares, maxHoldAgeMs, failedLaunchesPerHour } = config;
-  return { providers, labels, tenantLimits, shares, maxHoldAgeMs, failedLaunchesPerHour };
+  const { providers, labels, tenantLimits, budgets, shares, maxHoldAgeMs, failedLaunchesPerHour } = config;
+  return { providers, labels, tenantLimits, budgets, shares, maxHoldAgeMs, failedLaunchesPerHour };
 }

@@ -49,6 +49,7 @@ export function diffConfig(before: Config, after: Config): ConfigDiff {
       before.failedLaunchesPerHour !== after.failedLaunchesPerHour ||
       !isDeepStrictEqual(before.journal, after.journal) ||
       !isDeepStrictEqual(before.shares, after.shares) ||
+      !isDeepStrictEqual(before.budgets, after.budgets) ||
       !isDeepStrictEqual(before.tenantLimits, after.tenantLimits),
   };
   return {

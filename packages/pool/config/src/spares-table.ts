@@ -24,7 +24,8 @@ const CRON = calendar(
   ["45 8 * * mon-fri", "0 */2 * * *", "@daily"],
   ["8:45", "61 8 * * *", "45 8 * *", "0 0 30 2 *"],
 );
-const TIMEZONE = calendar(
+/** Also where a month of a budget begins. */
+export const TIMEZONE = calendar(
   "a time zone of the IANA list, as in Europe/Berlin",
   // Without a name croner would take the time zone of the machine.
   (timezone) => timezone !== "" && works("@daily", timezone),

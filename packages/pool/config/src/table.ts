@@ -1,6 +1,6 @@
 import { FLOAT, INTEGER, Is, Key, LIST, type Reader, type Values } from "@nodeyard/driver";
 import { diskimageTable, imageTable } from "./diskimage-table.ts";
-import { sparesTable } from "./spares-table.ts";
+import { sparesTable, TIMEZONE } from "./spares-table.ts";
 import { webappTable } from "./webapp-table.ts";
 
 /** A maximal age; absent, 0 and less are no limit. */
@@ -86,6 +86,25 @@ const share = (name: string) =>
 export const tenantLimits = {
   "max-servers": Key.integer("Nodes at once.", Key.NO_LIMIT).as("instances"),
   ...Key.cloudLimits,
+};
+
+/** What the nodes of one tenant may cost in a month: `Budget` of the scheduler. */
+const budgetTable = {
+  amount: Key.number("When so much is spent, requests of the tenant wait for the next month.", {
+    needed: "loader",
+    like: Is.FROM_0,
+  }),
+  currency: Key.text(
+    "Code of the currency that its nodes have prices in; those in others cost nothing of it.",
+    {
+      needed: "loader",
+      like: Is.pattern("three capital letters, as in EUR", /^[A-Z]{3}$/, [["EUR"], ["eur", "€"]]),
+    },
+  ),
+  timezone: Key.text("Where a month begins at midnight of its first day.", {
+    default: "UTC",
+    like: TIMEZONE,
+  }),
 };
 
 /**
@@ -181,6 +200,10 @@ const topTable = {
     Key.openSection(
       {
         "tenant-name": Key.text("The tenant.", { needed: "loader", like: Is.NOT_EMPTY }),
+        budget: Key.optional(
+          "What its nodes may cost in a calendar month, by the prices that are known. Unknown to the old launcher.",
+          budgetTable,
+        ),
         ...Key.unread(tenantLimits),
       },
       INTEGER,

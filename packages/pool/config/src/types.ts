@@ -1,4 +1,5 @@
 import type { DriverConfig, ProviderConfig, Reader, Resources } from "@nodeyard/driver";
+import type { Budget } from "@nodeyard/scheduler";
 import type { DiskimageConfig, ImageSettings } from "./diskimage-table.ts";
 import type { LabelSettings, Top } from "./table.ts";
 
@@ -15,6 +16,8 @@ export interface Config extends Pick<Top, "maxHoldAgeMs" | "failedLaunchesPerHou
   readonly providers: readonly ProviderConfig[];
   /** By tenant, amounts by resource; absent names are unlimited. */
   readonly tenantLimits: ReadonlyMap<string, Resources>;
+  /** By tenant: what its nodes may cost in a month. */
+  readonly budgets: ReadonlyMap<string, Budget>;
   /** Weights by name; one that is not named weighs 1. Undefined: requests of one priority are served by age. */
   readonly shares:
     | { readonly tenants: ReadonlyMap<string, number>; readonly clients: ReadonlyMap<string, number> }

@@ -8,6 +8,7 @@ import type { LiveWork, PastEvent } from "@nodeyard/telemetry";
 import { retryInterrupted } from "@nodeyard/tree";
 import type { View } from "@nodeyard/view";
 import { answer, type Sources } from "./answer.ts";
+import { sweepSpending } from "./limits/spending.ts";
 import type { Loop } from "./loop.ts";
 import { lookAtConsole } from "./nodes/console.ts";
 import { sweepRemarks } from "./nodes/remarks.ts";
@@ -168,7 +169,7 @@ export class Launcher {
     this.#config = config;
     this.#reporter.wake();
     const { ledgers, serving } = this.#parts;
-    ledgers.setTenants(config.tenantLimits);
+    ledgers.setTenants(config.tenantLimits, config.budgets);
     // Labels and tenants' limits do not wait for a cloud that does not answer.
     serving.tellScheduler();
     await serving.apply(config.providers);
@@ -282,7 +283,7 @@ export class Launcher {
       sweep("resync", () => this.#resync(), SWEEP_MS),
       sweep("empty node paths", () => removeGhosts(handles)),
       sweep("lock parents", () => removeLockParents(handles)),
-      sweep("ledgers", () => ledgers.audit()),
+      sweep("ledgers", () => Promise.all([ledgers.audit(), sweepSpending(handles)])),
       sweep("failures", () => launches.records.sweep()),
       sweep("dead letters", () => deletions.sweep()),
       sweep("remarks", () => Promise.all([sweepRemarks(handles), this.#lookAtMachines()])),

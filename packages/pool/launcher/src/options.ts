@@ -1,6 +1,6 @@
 import type { Driver, Evidence, ProviderConfig, Resources, Scanner } from "@nodeyard/driver";
 import type { Clock, Random, Span } from "@nodeyard/runtime";
-import type { LabelPolicy, ShareWeights } from "@nodeyard/scheduler";
+import type { Budget, LabelPolicy, ShareWeights } from "@nodeyard/scheduler";
 import type { Counters, History, Journal, Log, Subject } from "@nodeyard/telemetry";
 import type { Tree } from "@nodeyard/tree";
 import type { View } from "@nodeyard/view";
@@ -13,6 +13,8 @@ export interface LauncherConfig {
   readonly labels: ReadonlyMap<string, LabelPolicy>;
   /** By tenant name; tenants without an entry have no limit. */
   readonly tenantLimits: ReadonlyMap<string, Resources>;
+  /** By tenant name: what its nodes may cost in a month; absent: no tenant has a budget. */
+  readonly budgets?: ReadonlyMap<string, Budget>;
   /** Absent: requests of one priority are served by age. */
   readonly shares?: ShareWeights | undefined;
   /** Age at which a node in `hold` is deleted, milliseconds; Infinity: never. A record's own `hold_expiration` may be shorter. */

@@ -14,6 +14,7 @@ import type { RecordHandles } from "./held-records.ts";
 import { LastErrors } from "./last-errors.ts";
 import { Launches } from "./launches.ts";
 import { Ledgers } from "./limits/ledger.ts";
+import { spentEvent } from "./limits/spending.ts";
 import { Loop } from "./loop.ts";
 import { Deletions } from "./nodes/deletions.ts";
 import type { RequestHandles } from "./nodes/handles.ts";
@@ -62,7 +63,11 @@ export function assemble(
   const timings = new Timings();
   view.follow((event) => timings.onEvent(event));
   const ledgers = new Ledgers(handles);
-  ledgers.setTenants(config().tenantLimits);
+  ledgers.setTenants(config().tenantLimits, config().budgets);
+  view.follow((event) => {
+    const spent = event.type === "own" ? spentEvent(event.path, event.after, handles) : undefined;
+    if (spent !== undefined) push(spent);
+  });
   // One fence, since it notices a suspended process by comparing two clocks from one call to the next; one cache of ledgers, since
   // their commits must follow each other.
   const records: RecordHandles = { ...handles, fence: new Fence(tree, clock, random), ledgers };
@@ -138,9 +143,9 @@ export function assemble(
  */
 function policyOf(
   { maxStarting = 256 }: LauncherOptions,
-  { labels, tenantLimits, shares, maxHoldAgeMs, failedLaunchesPerHour }: LauncherConfig,
+  { labels, tenantLimits, budgets = new Map(), shares, maxHoldAgeMs, failedLaunchesPerHour }: LauncherConfig,
   locals: ReturnType<Serving["locals"]>,
 ): Policy {
   const failures = failureRule(failedLaunchesPerHour);
-  return { ...locals, labels, tenantLimits, shares, maxHoldAgeMs, maxStarting, failures };
+  return { ...locals, labels, tenantLimits, budgets, shares, maxHoldAgeMs, maxStarting, failures };
 }

@@ -93,6 +93,8 @@ export class Tasks {
         return this.#context.launches.answer(action);
       case "label-changed":
         return this.#reportLabel(action);
+      case "budget-changed":
+        return this.#reportBudget(action);
     }
   }
 
@@ -100,6 +102,12 @@ export class Tasks {
     const { journal, counters } = this.#context;
     journal.write({ event: change === "works" ? "label.open" : "label.closed", facts });
     counters.add("launcher.label_budgets", 1, { label, change });
+  }
+
+  #reportBudget({ tenant, level, facts }: Extract<Action, { type: "budget-changed" }>): void {
+    const { journal, counters } = this.#context;
+    journal.write({ event: `budget.${level}`, facts });
+    counters.add("launcher.budgets", 1, { tenant, level });
   }
 
   /**

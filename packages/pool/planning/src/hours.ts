@@ -1,4 +1,4 @@
-import { type NodeRecord, priceOf } from "@nodeyard/model";
+import { costBetween, type NodeRecord, priceOf } from "@nodeyard/model";
 import type { ViewEvent } from "@nodeyard/view";
 
 /** How long nodes of a provider and label were there, and what they cost. */
@@ -59,7 +59,7 @@ export class Hours {
 
   #add({ record, began, idleMs, since }: Life): void {
     const [provider, own] = [record.provider ?? "", record.type.join(",")];
-    const cost = (priceOf(record)?.perHour ?? 0) * ((since - began) / HOUR_MS);
+    const cost = costBetween(priceOf(record) ?? { perHour: 0 }, began, since);
     for (const label of [own, null]) {
       const key = JSON.stringify([provider, label]);
       const before = this.#sums.get(key) ?? { provider, label, idle: 0, cost: 0 };

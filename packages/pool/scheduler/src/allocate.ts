@@ -127,6 +127,11 @@ function carryOut(
       parkForTenant(state, waiting, plan.need);
       setVerdict(state, turn, id, "capacity.tenant", plan.facts);
       break;
+    case "budget":
+      leaveQueue(state, pool, waiting);
+      if (waiting.record.tenantName !== null) state.waits.join("budget", waiting.record.tenantName, waiting);
+      setVerdict(state, turn, id, "budget.used", plan.facts, turn.steady + (plan.until - turn.now));
+      break;
   }
   // It waits for something else now, so the part of its tenant's limit that was kept for it goes to the tenant's other requests.
   if (plan.kind !== "tenant" && waiting.record.tenantName !== null)

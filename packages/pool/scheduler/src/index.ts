@@ -23,6 +23,14 @@ export type { ShareUse, ShareWeights } from "./shares.ts";
 export { closedBecause, freeSlots, type PlannedSlot } from "./slot-index.ts";
 export { slotLabelOf } from "./slots.ts";
 export { cronOf, type DemandFacts, type SparePolicy } from "./spares.ts";
+export {
+  type Budget,
+  type BudgetLevel,
+  type BudgetUse,
+  type EndedCosts,
+  type Month,
+  monthAt,
+} from "./spending.ts";
 export { createState, type State } from "./state.ts";
 export * from "./types.ts";
 export { poolUse, providerUse } from "./used.ts";

@@ -152,6 +152,8 @@ function fromPlan(state: State, at: At, pool: PoolState, waiting: Waiting, plan:
       return waits(plan.closed.code, plan.closed.facts, plan.closed.nextTry);
     case "tenant":
       return waits("capacity.tenant", plan.facts);
+    case "budget":
+      return waits("budget.used", plan.facts, at.steady + (plan.until - at.now));
     case "parked":
       return waits(plan.code, plan.facts);
     case "blocked":

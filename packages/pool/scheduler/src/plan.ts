@@ -1,5 +1,6 @@
 import { add, exceeded, type Resources } from "@nodeyard/driver";
 import { MIN_READY } from "@nodeyard/model";
+import { type OverBudget, overBudget } from "./budgets.ts";
 import { type NoRoom, type OverTenant, overTenant, roomFor } from "./capacity.ts";
 import { missingImage } from "./images.ts";
 import { counted, total } from "./needs.ts";
@@ -32,6 +33,7 @@ export type Plan =
   /** Launches of a label fail at the moment. */
   | { readonly kind: "closed"; readonly closed: ClosedEverywhere }
   | OverTenant
+  | OverBudget
   | NoRoom;
 
 type Facts = Readonly<Record<string, unknown>>;
@@ -51,6 +53,7 @@ export function planFor(state: State, steady: number, pool: PoolState, waiting: 
   return (
     yieldTo(state, steady, policy, waiting) ??
     reasonToDecline(state, policy, waiting) ??
+    overBudget(state, waiting) ??
     overTenant(state, policy, waiting) ??
     planNodes(state, steady, pool, waiting)
   );

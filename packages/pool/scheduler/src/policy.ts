@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Resources } from "@nodeyard/driver";
 import { compareRequests } from "@nodeyard/model";
+import { lookAtBudget } from "./budgets.ts";
 import { quotaFreed } from "./gates.ts";
 import { offerHost } from "./host-changes.ts";
 import { Hosts } from "./hosts.ts";
@@ -23,7 +24,7 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
   state.absent.opening(policy.opening ?? [], turn.steady);
   const onlyAmounts = isDeepStrictEqual(withoutAmounts(before), withoutAmounts(policy));
   // Facts are read every few minutes, and concern only the requests that wait for them.
-  if (!onlyAmounts) onConfiguration(state, before);
+  if (!onlyAmounts) onConfiguration(state, turn, before);
   if (!isDeepStrictEqual(before.failures, policy.failures)) onFailureRule(state, turn);
   for (const [name, provider] of policy.providers) {
     const known = before.providers.get(name);
@@ -69,9 +70,10 @@ function givesMore(before: Resources, after: Resources): boolean {
 }
 
 /** Requests, nodes and labels that depend on what changed are looked at again, within the budget of the turns to come. */
-function onConfiguration(state: State, before: Policy): void {
+function onConfiguration(state: State, turn: Turn, before: Policy): void {
   const { policy } = state;
   if (!isDeepStrictEqual(before.shares, policy.shares)) onShares(state);
+  if (!isDeepStrictEqual(before.budgets, policy.budgets)) onBudgets(state, turn);
   const keys = new Set(policy.pools.map((pool) => pool.key));
   for (const [key, pool] of state.pools) {
     if (keys.has(key)) continue;
@@ -119,6 +121,15 @@ function onShares(state: State): void {
   }
 }
 
+/** Other budgets: what everybody spends is counted anew. */
+function onBudgets(state: State, turn: Turn): void {
+  const { spending } = state;
+  spending.configure(state.policy.budgets ?? new Map());
+  for (const [id, { record }] of state.nodes) spending.setNode(id, record);
+  state.budgetLevels.clear();
+  for (const tenant of spending.tenants) lookAtBudget(state, turn, tenant);
+}
+
 /** All that decides what becomes of a node. The present offers of pools are not among it. */
 function aboutNodes({ pools, providers, labels, maxHoldAgeMs }: Policy): unknown {
   return [
@@ -158,9 +169,10 @@ function withoutPrices({ offerings = new Map(), ...pool }: LocalPool): unknown {
 }
 
 /** All that decides which pools a request waits in. */
-function aboutRequests({ pools, opening = [], providers, tenantLimits }: Policy): unknown {
+function aboutRequests({ pools, opening = [], providers, tenantLimits, budgets }: Policy): unknown {
   return [
     tenantLimits,
+    budgets,
     opening,
     pools.map(({ key, id, labels, priority, launches }) => [key, id, labels, priority, launches]),
     [...providers.values()].map(({ name, maxConcurrency, slots }) => [name, maxConcurrency, slots]),

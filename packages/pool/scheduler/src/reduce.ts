@@ -1,5 +1,6 @@
 import { offeringKey } from "@nodeyard/model";
 import { allocate, lookAtNewcomers } from "./allocate.ts";
+import { lookAtBudget, onSpent } from "./budgets.ts";
 import { isQuotaWanted, keepPlace } from "./capacity.ts";
 import { onGateDue, onQuotaRefused, triedBy } from "./gates.ts";
 import { onHostDue } from "./host-changes.ts";
@@ -40,6 +41,7 @@ const UNSURE_MS = 1_000;
  */
 export function reduce(state: State, events: readonly SchedulerEvent[], now: number, steady = now): Output {
   const turn: Turn = { now, steady, actions: [], changedVerdicts: new Set() };
+  state.spending.now = now;
   const failures: { at: string; error: unknown }[] = [];
   // An error in one step is a bug. The other events of the turn are still taken, because they are not delivered a second time.
   const attempt = <T>(at: string, otherwise: T, work: () => T): T => {
@@ -152,7 +154,10 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
       if (event.retryMs !== undefined) state.timers.set("label", event.label, turn.steady + event.retryMs);
       state.todo.labels.add(event.label);
       return;
+    case "spent":
+      return onSpent(state, turn, event);
     case "sweep":
+      for (const tenant of state.spending.tenants) lookAtBudget(state, turn, tenant);
       return resetLost(state, turn);
     case "tick":
       // Carries no news: a turn is due because a timer has expired or because the former turn left work.
@@ -308,6 +313,7 @@ const onDue: Readonly<Record<TimerKind, (state: State, turn: Turn, name: string)
   },
   yield: (state, _, id) => state.todo.requests.add(id),
   offer: (state, _, id) => state.todo.requests.add(id),
+  budget: lookAtBudget,
   label: (state, _, label) => state.todo.labels.add(label),
   short: (state, _, label) => state.todo.labels.add(label),
   spares: (state, _, label) => state.todo.labels.add(label),

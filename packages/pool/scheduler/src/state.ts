@@ -12,6 +12,7 @@ import { Shares } from "./shares.ts";
 import { Slots } from "./slot-index.ts";
 import { SortedQueues } from "./sorted-queues.ts";
 import type { DemandFacts, SparePolicy } from "./spares.ts";
+import { type BudgetLevel, Spending } from "./spending.ts";
 import { Timers } from "./timers.ts";
 import type { Action, LaunchWanted, Policy, VerdictCode } from "./types.ts";
 import { Leaving, Usage } from "./usage.ts";
@@ -107,6 +108,9 @@ export interface State {
   readonly suspended: Idle;
   readonly usage: Usage;
   readonly shares: Shares;
+  readonly spending: Spending;
+  /** By tenant: how much of its budget was used when that was last looked at. */
+  readonly budgetLevels: Map<string, BudgetLevel>;
   /** Nodes by the request they are allocated to. */
   readonly allocated: Map<string, Set<string>>;
   /** Nodes that a controller is deleting or deallocating. */
@@ -171,6 +175,8 @@ export function createState(): State {
     suspended: new Idle(),
     usage: new Usage(),
     shares: new Shares(),
+    spending: new Spending(),
+    budgetLevels: new Map(),
     allocated: new Map(),
     busyNodes: new Set(),
     leaving: new Leaving(),

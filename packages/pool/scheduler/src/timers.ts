@@ -30,6 +30,8 @@ export type TimerKind =
   | "launch"
   /** The quota of a provider is read again, because a request waits for it. */
   | "quota"
+  /** More of the budget of a tenant is used by now, or a month has begun. */
+  | "budget"
   /** A host that went should be back by now. */
   | "host";
 

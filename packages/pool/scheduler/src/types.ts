@@ -6,6 +6,7 @@ import type { Failures } from "./gate-table.ts";
 import type { ShareWeights } from "./shares.ts";
 import type { PlannedSlot } from "./slot-index.ts";
 import type { DemandFacts, SparePolicy } from "./spares.ts";
+import type { Budget, BudgetLevel, EndedCosts } from "./spending.ts";
 
 /** One of several ways to buy machines of a label. */
 export interface LocalOffering {
@@ -116,6 +117,8 @@ export interface Policy {
   readonly providers: ReadonlyMap<string, LocalProvider>;
   readonly labels: ReadonlyMap<string, LabelPolicy>;
   readonly tenantLimits: ReadonlyMap<string, Resources>;
+  /** By tenant; absent: none has one. */
+  readonly budgets?: ReadonlyMap<string, Budget>;
   /** Milliseconds; Infinity: a held node is kept for ever unless its own record says otherwise. */
   readonly maxHoldAgeMs: number;
   /** Absent: requests of one priority are served by age. */
@@ -171,6 +174,13 @@ export type SchedulerEvent =
   | { readonly type: "quota-refused"; readonly provider: string }
   /** What is known of the failures of an offering or a label, by its key; absent: nothing failed. */
   | { readonly type: "failures"; readonly key: string; readonly after?: Failures | undefined }
+  /** What a tenant has spent in a month on nodes that it has no more; absent: there is no ledger. */
+  | {
+      readonly type: "spent";
+      readonly tenant: string;
+      readonly month: string;
+      readonly after?: EndedCosts | undefined;
+    }
   /** What was asked for of a label whose spares have a target. */
   | { readonly type: "demand"; readonly label: string; readonly demand: DemandFacts }
   | { readonly type: "launch-wanted"; readonly launch: LaunchWanted }
@@ -284,6 +294,13 @@ export type Action =
       readonly change: "spent" | "works";
       readonly facts: Readonly<Record<string, unknown>>;
     }
+  /** More of a tenant's budget is used, or a new month has begun: to be reported. */
+  | {
+      readonly type: "budget-changed";
+      readonly tenant: string;
+      readonly level: BudgetLevel;
+      readonly facts: Readonly<Record<string, unknown>>;
+    }
   | { readonly type: "pause"; readonly pool: string; readonly paused: boolean }
   /** A request waits for the provider's quota: read again how much of it others use. */
   | { readonly type: "ask-quota"; readonly provider: string };
@@ -312,6 +329,7 @@ export const verdictCodes = {
   "provider.configuration": "The provider cannot be opened as it is configured",
   "capacity.concurrency": "The provider already launches as many nodes at once as max-concurrency allows",
   "capacity.tenant": "The tenant's limit is used up",
+  "budget.used": "The tenant has spent its budget of this month; what runs goes on",
   "capacity.reserved": "Free capacity is kept for a request ahead of it that needs more",
   "capacity.refused":
     "The cloud refused a launch for quota, although some seemed to be left; it is asked again later",

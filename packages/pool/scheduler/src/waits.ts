@@ -24,6 +24,8 @@ export type Topic =
   | "label"
   /** The limit of its tenant: by tenant. */
   | "tenant"
+  /** A new month, because the budget of its tenant is used up: by tenant. */
+  | "budget"
   /** An image that is being made: by image. */
   | "image"
   /** An offering or a label that is closed after failures: by the key of its gate. */

@@ -13,6 +13,7 @@ const DATA = [
   "/nodeyard/canaries/",
   "/nodeyard/dead-letters/",
   "/nodeyard/remarks/",
+  "/nodeyard/spending/",
   "/nodeyard/asks/",
   // Every process that serves the API must know each token, and learn at once that one is revoked.
   "/nodeyard/tokens/",

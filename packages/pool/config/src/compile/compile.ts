@@ -1,4 +1,5 @@
 import { type ConfigFinding, Reader, type Resources } from "@nodeyard/driver";
+import type { Budget } from "@nodeyard/scheduler";
 import type { Findings } from "../findings.ts";
 import type { Source } from "../source.ts";
 import { type LabelSettings, secure as secureSection, type Top, tenantLimits, top } from "../table.ts";
@@ -44,6 +45,7 @@ export function compile(main: Source, secure: Source | undefined, drivers: Drive
     // Absent areas have the level of the command line.
     logLevels: Object.fromEntries(Object.entries(logLevels).filter(([, level]) => level !== undefined)),
     tenantLimits: tenantLimitsOf(values),
+    budgets: budgetsOf(values),
     shares: sharesOf(values),
     webapp,
   };
@@ -87,6 +89,17 @@ function sharesOf({ shares }: Top): Config["shares"] {
   return { tenants: tenants!, clients: clients! };
 }
 
+/** By tenant; tenants without one are left out. */
+function budgetsOf({ tenantResourceLimits }: Top): Config["budgets"] {
+  const budgets = new Map<string, Budget>();
+  for (const { tenantName, budget } of tenantResourceLimits) {
+    // Of two entries of one tenant the last counts, as for its limits.
+    if (budget == null) budgets.delete(tenantName);
+    else budgets.set(tenantName, budget);
+  }
+  return budgets;
+}
+
 /** By tenant (docs/contract/config.md, "Tenant limits"); keys of no name of ours are resources of their own name. */
 function tenantLimitsOf({ tenantResourceLimits }: Top): ReadonlyMap<string, Resources> {
   const known: Readonly<Record<string, { readonly parts: { readonly name: string } }>> = tenantLimits;
@@ -95,7 +108,7 @@ function tenantLimitsOf({ tenantResourceLimits }: Top): ReadonlyMap<string, Reso
     if (limits.has(tenantName)) at.warn("tenant-name", `repeats tenant ${tenantName}; the last one counts`);
     const amounts: Record<string, number> = {};
     for (const key of Object.keys(at.raw)) {
-      if (key === "tenant-name" || !at.has(key)) continue;
+      if (key === "tenant-name" || key === "budget" || !at.has(key)) continue;
       const resource = Object.hasOwn(known, key) ? known[key]!.parts.name : key;
       if (key.startsWith("max-") && resource === key)
         at.warn(

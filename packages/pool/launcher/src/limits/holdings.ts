@@ -2,14 +2,16 @@ import { add, type Resources } from "@nodeyard/driver";
 import type { NodeRecord } from "@nodeyard/model";
 import { poolKey } from "@nodeyard/view";
 
-/** What limits are counted for. One text each: `pool <provider>/<pool>`, `provider <name>`, `tenant <name>`. */
+/** What is counted for. One text each: `pool <provider>/<pool>`, `provider <name>`, `tenant <name>`, `spending <month>|<tenant>`. */
 export type ScopeKey = string;
 
-/** The scope keys of the three kinds. */
+/** The scope keys of each kind. */
 export const scopeOf = {
   pool: (key: string): ScopeKey => `pool ${key}`,
   provider: (name: string): ScopeKey => `provider ${name}`,
   tenant: (name: string): ScopeKey => `tenant ${name}`,
+  /** No limit refuses it, and no record shows it: only what ends is added (limits/spending.ts). */
+  spending: (month: string, tenant: string): ScopeKey => `spending ${month}|${tenant}`,
 } as const;
 
 /** The members of a record that decide what it takes. */

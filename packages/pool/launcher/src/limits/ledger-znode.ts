@@ -1,4 +1,5 @@
 import type { Resources } from "@nodeyard/driver";
+import { spendingPath } from "@nodeyard/model";
 import { CommitFailed, ensurePath, ignoreExisting, type SetOp, type Tree, TreeError } from "@nodeyard/tree";
 import { poolOf } from "@nodeyard/view";
 import type { ScopeKey } from "./holdings.ts";
@@ -28,6 +29,7 @@ export interface Ledger {
 export function ledgerPath(scope: ScopeKey): string {
   const space = scope.indexOf(" ");
   const [kind, name] = [scope.slice(0, space), scope.slice(space + 1)];
+  if (kind === "spending") return spendingPath(name.slice(0, 7), name.slice(8));
   if (kind !== "pool") return `${ROOT}/@${kind}/${encodeURIComponent(name)}`;
   return `${ROOT}/${poolOf(name).map(encodeURIComponent).join("/")}`;
 }
@@ -69,13 +71,15 @@ export async function readLedger(
   count: (alone: boolean) => Promise<Resources>,
 ): Promise<Ledger> {
   const path = ledgerPath(scope);
+  // What is spent is corrected by nobody: there are no records to count.
+  const repaired = path.startsWith(ROOT) ? [REPAIRED] : [];
   for (;;) {
     try {
       const found = await tree.get(path);
       const sum = decodeLedger(found.data, names);
       if (sum !== undefined) return { sum, version: found.stat.version };
       const data = encodeLedger(await count(true));
-      await tree.commit([{ op: "set", path, data, version: found.stat.version }, REPAIRED]);
+      await tree.commit([{ op: "set", path, data, version: found.stat.version }, ...repaired]);
     } catch (error) {
       if (!(error instanceof TreeError)) throw error;
       const { code } = error instanceof CommitFailed ? error.reason : error;
@@ -83,7 +87,7 @@ export async function readLedger(
       if (code !== "tree.no_node") throw error;
       await ensurePath(tree, path.slice(0, path.lastIndexOf("/")));
       const data = encodeLedger(await count(false));
-      await tree.commit([{ op: "create", path, data }, REPAIRED]).catch(ignoreExisting);
+      await tree.commit([{ op: "create", path, data }, ...repaired]).catch(ignoreExisting);
     }
   }
 }

@@ -1,6 +1,7 @@
 import { add, type Resources } from "@nodeyard/driver";
 import type { NodeRecord } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
+import type { Budget } from "@nodeyard/scheduler";
 import { CommitFailed, type Op, type OpResult, TreeError } from "@nodeyard/tree";
 import type { Handles } from "../handles.ts";
 import { Count, countRecords, nodeIds } from "./count.ts";
@@ -8,8 +9,9 @@ import { measureDrift } from "./drift.ts";
 import { isGiven, type ScopeKey, scopeOf, shiftsOf } from "./holdings.ts";
 import { LedgerCache, LimitReached, type Posting } from "./ledger-cache.ts";
 import { decodeLedger, type Ledger, ledgerPath, readLedger } from "./ledger-znode.ts";
+import { chargeOf } from "./spending.ts";
 
-type LedgerHandles = Pick<Handles, "tree" | "view" | "clock" | "random" | "log">;
+type LedgerHandles = Pick<Handles, "tree" | "view" | "clock" | "random" | "log" | "ages">;
 
 /** How long a ledger that was found right is not measured again for another refusal. */
 const BELIEVED_MS = 1_000;
@@ -24,6 +26,7 @@ export class Ledgers {
   readonly #handles: LedgerHandles;
   /** The finite limits of each scope that has some; what is not here is not counted. */
   readonly #limits = new Map<ScopeKey, Resources>();
+  #budgets: ReadonlyMap<string, Budget> = new Map();
   /** When a ledger was last found to say what exists, monotonic ms. */
   readonly #right = new Map<ScopeKey, number>();
   /** Corrections under way by scope, so that many refusals of one moment cause one. */
@@ -45,8 +48,9 @@ export class Ledgers {
     this.#set(scopeOf.provider(name), quota);
   }
 
-  /** Replaces the limits of all tenants. A change holds from the next commit on; nothing is taken back. */
-  setTenants(limits: ReadonlyMap<string, Resources>): void {
+  /** Replaces the limits and budgets of all tenants. A change holds from the next commit on; nothing is taken back. */
+  setTenants(limits: ReadonlyMap<string, Resources>, budgets: ReadonlyMap<string, Budget> = new Map()): void {
+    this.#budgets = budgets;
     for (const scope of this.#limits.keys()) {
       const tenant = scopeOf.tenant("");
       if (scope.startsWith(tenant) && !limits.has(scope.slice(tenant.length))) this.#limits.delete(scope);
@@ -114,9 +118,11 @@ export class Ledgers {
     after: NodeRecord | undefined,
     ignoresQuota: boolean,
   ): readonly Posting[] {
-    if (this.#limits.size === 0) return none;
+    const charge =
+      this.#budgets.size === 0 ? undefined : chargeOf(before, after, this.#budgets, this.#handles.ages.now());
+    if (this.#limits.size === 0) return charge === undefined ? none : [charge];
     const given = isGiven(before, after);
-    const postings: Posting[] = [];
+    const postings: Posting[] = charge === undefined ? [] : [charge];
     for (const { scope, amount } of shiftsOf(before, after)) {
       const limit = this.#limits.get(scope);
       if (limit === undefined) continue;
@@ -139,6 +145,8 @@ export class Ledgers {
     return Promise.all(
       scopes.map((scope) =>
         readLedger(tree, scope, this.#names(scope), async (alone) => {
+          // What is over stands in no record.
+          if (scope.startsWith("spending ")) return {};
           const now = await count(alone);
           return add(now.least(scope), now.more(scope) ?? {});
         }),

@@ -9,7 +9,7 @@ import {
   runSteps,
   type StepContext,
 } from "@nodeyard/driver";
-import { type NodePatch, offeringTypeOf, withOwn, withPrice } from "@nodeyard/model";
+import { givenAt, type NodePatch, offeringTypeOf, withOwn, withPrice } from "@nodeyard/model";
 import { deadline, defined, messageOf } from "@nodeyard/runtime";
 import type { PlannedSlot } from "@nodeyard/scheduler";
 import type { ServingPool } from "../handles.ts";
@@ -109,7 +109,8 @@ export async function attemptLaunch(
     // Again, since a cloud may name its account only with a machine of it.
     const place = provider.place?.();
     const driverData = machine.driverData ?? null;
-    const own = defined({ place, offering: offeringTypeOf(node.record) });
+    // A spare that is woken was given to its user before.
+    const own = defined({ place, offering: offeringTypeOf(node.record), given_at: givenAt(node.record) });
     return {
       ...machinePatch(pool, machine),
       hostKeys,

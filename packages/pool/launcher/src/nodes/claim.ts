@@ -1,5 +1,5 @@
 import { DriverError } from "@nodeyard/driver";
-import { isSuspended, leaseData } from "@nodeyard/model";
+import { isSuspended, leaseData, withGivenAt } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
@@ -41,6 +41,7 @@ export async function claimNode(
     const user = {
       ...{ allocatedTo: request.id, tenantName: record.tenantName, requestor: record.requestor },
       userData: leaseData(record),
+      driverData: withGivenAt(node.record, context.ages.now()),
     };
     if (isSuspended(node.record)) {
       const why = await wakeNode(context, pool, request, node, user, signal);

@@ -1,5 +1,16 @@
 import { placeText } from "@nodeyard/driver";
-import { changeNode, encodeNode, paths, placeOf, type Returned, returnedOf } from "@nodeyard/model";
+import {
+  borneSince,
+  changeNode,
+  costBetween,
+  encodeNode,
+  type NodeRecord,
+  paths,
+  placeOf,
+  priceOf,
+  type Returned,
+  returnedOf,
+} from "@nodeyard/model";
 import { deadline, errorClass, messageOf, NodeyardError } from "@nodeyard/runtime";
 import { isElsewhere } from "@nodeyard/scheduler";
 import type { LiveTask } from "@nodeyard/telemetry";
@@ -74,6 +85,7 @@ export async function deleteNode(
     live.at("removes the record");
     await removeRecord(context, node);
     context.counters.add("launcher.deletes", 1, { provider: record.provider ?? "", result: "deleted" });
+    countCost(context, record);
     context.journal.write({ event: "node.deleted", node: id, facts: { from }, record });
     return { result: "deleted" };
   } catch (failure) {
@@ -82,6 +94,18 @@ export async function deleteNode(
     await node.held.release().catch(() => {});
     return { result: "failed", error };
   }
+}
+
+/** What a node cost, for the metric: its user's part, and that of the time before it was given to anybody. */
+function countCost({ counters, ages }: NodeHandles, record: NodeRecord): void {
+  const price = priceOf(record);
+  if (price === undefined || record.createdTime === null) return;
+  const [made, now] = [record.createdTime * 1_000, ages.now()];
+  const given = record.allocatedTo === null ? now : (borneSince(record) ?? made);
+  const tenant = record.allocatedTo === null ? "" : (record.tenantName ?? "");
+  const of = { label: record.type[0] ?? "", currency: price.currency };
+  counters.add("launcher.cost", costBetween(price, made, given), { ...of, tenant: "" });
+  counters.add("launcher.cost", costBetween(price, given, now), { ...of, tenant });
 }
 
 /** Removes the machine. Rejects while its provider is not open here; the deletion is then tried again. */

@@ -23,7 +23,7 @@ beforeEach(async () => {
   lab = new Lab();
   tree = lab.cluster.connect({ name: "a", sessionTimeoutMs: 10_000 });
   const handles = { tree, clock: lab.clock, random: seededRandom(1), log: memoryLog() };
-  const ledgers = new Ledgers({ ...handles, view: undefined as never });
+  const ledgers = new Ledgers({ ...handles, view: undefined as never, ages: undefined as never });
   context = { ...handles, ledgers } as unknown as RecordHandles;
   await lab.put(ELECTED, {});
 });

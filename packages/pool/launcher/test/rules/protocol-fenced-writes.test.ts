@@ -39,7 +39,7 @@ async function bench(): Promise<Bench> {
   const seen = Buffer.from(world.text(path)!);
   const { version } = world.cluster.znodes.stat(path)!;
   const handles = { tree, clock: world.clock, random: seededRandom(1), log: memoryLog() };
-  const ledgers = new Ledgers({ ...handles, view: undefined as never });
+  const ledgers = new Ledgers({ ...handles, view: undefined as never, ages: undefined as never });
   const context = { tree, clock: world.clock, ledgers } as unknown as RecordHandles;
   return {
     world,
@@ -176,7 +176,7 @@ describe("a write whose answer is lost", () => {
     await world.folder(paths.nodeLock(given));
     const record = decodeNode(given, Buffer.from(world.text(paths.node(given))!));
     const handles = { tree, clock: world.clock, random: seededRandom(1), log: memoryLog() };
-    const ledgers = new Ledgers({ ...handles, view: undefined as never });
+    const ledgers = new Ledgers({ ...handles, view: undefined as never, ages: undefined as never });
     const context = { tree, clock: world.clock, ledgers } as unknown as RecordHandles;
     // One frees the node and unlocks it; the other saw it before, gets the lock after, and is about to write the very same.
     const lock = async () => {

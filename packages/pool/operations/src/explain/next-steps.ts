@@ -18,6 +18,8 @@ export const nextSteps: Readonly<Record<VerdictCode, string>> = {
   "capacity.concurrency": "It is retried as soon as a launch of the provider ends.",
   "capacity.tenant":
     "It is retried as soon as a node of the tenant is returned, or the tenant's limit is raised.",
+  "budget.used":
+    "It is retried when a new month begins, or as soon as the tenant's budget is raised: every launcher has to read the new one.",
   "offering.failing":
     "At the next try one request tests whether launches work again; another pool may take this one first.",
   "offering.budget": "It is retried as soon as the hour's budget allows it; another pool may take it first.",

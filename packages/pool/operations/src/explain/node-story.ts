@@ -1,4 +1,5 @@
 import {
+  costBetween,
   costOf,
   type DeadLetter,
   isSuspended,
@@ -91,8 +92,8 @@ export async function nodeStory(
 function costIn(record: NodeRecord, now: number): { readonly cost?: object } {
   const price = priceOf(record);
   if (price === undefined) return {};
-  const hours = record.createdTime === null ? null : Math.max(0, now / 1000 - record.createdTime) / 3600;
-  const soFar = hours === null ? null : Number((hours * price.perHour).toPrecision(4));
+  const cost = record.createdTime === null ? null : costBetween(price, record.createdTime * 1_000, now);
+  const soFar = cost === null ? null : Number(cost.toPrecision(4));
   return { cost: { ...costOf(price), so_far: soFar } };
 }
 
