@@ -89,6 +89,14 @@ export abstract class CloudRig<Config extends ProviderConfig> {
     return this.drive(this.run((context) => provider.remove(tag, context), externalId));
   }
 
+  suspend({ offers }: Provider, { tag }: CreateOrder) {
+    return this.drive(this.run((context) => offers!.suspension!.suspend(tag, context), null));
+  }
+
+  wake({ offers }: Provider, order: CreateOrder) {
+    return this.drive(this.run((context) => offers!.suspension!.wake(order, context), null));
+  }
+
   run<T>(
     start: (context: StepContext) => AsyncGenerator<Step, T, void>,
     externalId: CreateOrder["imageExternalId"],

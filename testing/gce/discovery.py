@@ -12,8 +12,8 @@ METHODS = {
     "compute": """
         disks.aggregatedList disks.delete disks.insert disks.list globalOperations.get globalOperations.wait images.delete images.deprecate
         images.get images.getFromFamily images.insert images.list images.setLabels instances.aggregatedList instances.delete instances.get
-        instances.getSerialPortOutput instances.insert instances.list instances.setLabels instances.setMetadata instances.stop
-        machineTypes.get projects.get regions.get zoneOperations.get zoneOperations.wait zones.list
+        instances.getSerialPortOutput instances.insert instances.list instances.resume instances.setLabels instances.setMetadata
+        instances.stop instances.suspend machineTypes.get projects.get regions.get zoneOperations.get zoneOperations.wait zones.list
     """,
 }
 TEXTS = {"annotations", "description", "enumDescriptions", "enumDeprecated"}

@@ -1,6 +1,7 @@
 import { aggregated, exists, fits, invalid, missing, page, Refusal } from "./answers.ts";
 import type { Named } from "./discovery.ts";
-import { type Disk, type Instance, type Json, Limits, last, type OperationError } from "./limits.ts";
+import { type Disk, type Instance, type Json, Limits, last, type OperationError, pathOf } from "./limits.ts";
+import { powered } from "./power.ts";
 import type { GceSettings } from "./settings.ts";
 import { type GceSite, regionOf } from "./site.ts";
 
@@ -96,11 +97,12 @@ export class Compute {
         return operation(this.#insert(zone, body!, query, failing));
       case "instances.delete":
         return operation(this.#delete(this.#instance(path), failing));
-      case "instances.stop": {
-        const stopped = this.#instance(path);
-        stopped.status = "STOPPING";
-        const done = () => void Object.assign(stopped, { status: "TERMINATED" });
-        return operation(this.#operate("stop", stopped, this.#settings().stopMs, done));
+      case "instances.stop":
+      case "instances.suspend":
+      case "instances.resume": {
+        const instance = this.#instance(path);
+        const { ms, done, error } = powered(method, instance, failing, this.#settings(), this.#limits);
+        return operation(this.#operate(last(method.replace(".", "/")), instance, ms, done, error));
       }
       case "instances.setMetadata":
       case "instances.setLabels": {
@@ -491,8 +493,4 @@ export class Compute {
   #time(): string {
     return new Date(this.#now().wall).toISOString();
   }
-}
-
-function pathOf(link: string): string {
-  return link.slice(link.indexOf("projects/"));
 }

@@ -26,6 +26,7 @@ export interface OperationError {
   readonly errorDetails?: readonly object[];
 }
 
+export const pathOf = (link: string) => link.slice(link.indexOf("projects/"));
 export const last = (path: string) => path.split("/").at(-1) ?? "";
 
 /** What a project may have at once: by its quotas, and by what Google has of each type in a zone. */
@@ -82,7 +83,7 @@ export class Limits {
         (one) => (one.zone ?? at) === at && (one.type ?? type) === type && (one.spot ?? isSpot) === isSpot,
       );
       const there = [...this.#instances.values()].filter(
-        (one) => last(one.zone) === at && last(one.machineType) === type,
+        (one) => last(one.zone) === at && last(one.machineType) === type && one.status !== "SUSPENDED",
       );
       return limit !== undefined && there.length >= limit.most;
     };

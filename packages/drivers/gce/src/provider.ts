@@ -54,8 +54,9 @@ export function gceCloud(
     shared.get("quotas", { load: (until) => limitsOf(google, region, until), ...QUOTA }, signal);
   const owner = { installation, provider: config.name };
   const images = imagesOf({ google, clock, openFile, own: config.own, owner });
+  const instances = instancesOf(google, random, config.own);
   return {
-    ...instanceWork(config, instancesOf(google, random, config.own)),
+    ...{ ...instanceWork(config, instances), suspends: instances.suspends },
     ...defined({ images: images.store }),
     ...{ quota, limiter: google.limiter },
     place: () => ({ project, region }),

@@ -35,6 +35,7 @@ function conformanceRig(settings: Partial<GceSettings>): ConformanceRig {
   return {
     clock,
     providerName: config.name,
+    suspends: true,
     pool: pool!,
     label: pool!.labels.get("small")!,
     open: (installation, purpose = "serve") => rig.open(config, { installation, purpose }),
@@ -88,6 +89,8 @@ driverConformance(
       faults: [
         { call: "instances.insert", how: "drop-answer" },
         { call: "instances.delete", how: "drop", after: 1 },
+        { call: "instances.suspend", how: "drop-answer" },
+        { call: "instances.resume", how: "drop" },
       ],
     }),
   kit,

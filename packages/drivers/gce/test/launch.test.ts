@@ -324,3 +324,21 @@ test("a login that is refused or has no file is a fault of the credential; one w
     await rm(folder, { recursive: true });
   }
 });
+
+test("a suspended machine is there again at another address, if its zone has room then; Google refuses what cannot rest", async () => {
+  const { provider, config, cloud } = await site();
+  const order = rig.order(config, NODE);
+  const machine = await rig.create(provider, order);
+  await rig.suspend(provider, order);
+  cloud.set({ capacity: [{ zone: "us-central1-a", most: 0 }] });
+  expect(await failure(rig.wake(provider, order))).toMatchObject({ kind: "capacity" });
+  cloud.set({ capacity: [] });
+  const woken = await rig.wake(provider, order);
+  const { publicIpv4, interfaceIp, ...same } = machine;
+  expect(woken).toMatchObject(same);
+  expect(woken.interfaceIp).toBe(woken.publicIpv4);
+  expect([null, publicIpv4]).not.toContain(woken.publicIpv4);
+  cloud.set({ faults: [{ call: "instances.suspend", how: "fail", reason: "UNSUPPORTED_OPERATION" }] });
+  expect(await failure(rig.suspend(provider, order))).toMatchObject({ kind: "unsupported" });
+  expect(await rig.wake(provider, order)).toEqual(woken);
+});

@@ -6,6 +6,8 @@ import {
   type Metadata,
   machineName,
   type Random,
+  type Rest,
+  type Suspends,
   wasRefused,
 } from "@nodeyard/driver";
 import type { Google, Operation } from "../client/google.ts";
@@ -29,6 +31,7 @@ export interface Instance {
 
 /** Operations of inserts that are remembered. */
 const MOST_OPERATIONS = 10_000;
+const RESTS: Readonly<Record<string, Rest>> = { SUSPENDING: "suspending", SUSPENDED: "suspended" };
 /** States in which a machine will not run again by itself. `TERMINATED` is stopped: it still has a disk that is paid for. */
 const ENDED = /^(STOPPING|PENDING_STOP|STOPPED|SUSPENDING|SUSPENDED|TERMINATED|DEPROVISIONING)$/;
 
@@ -69,6 +72,8 @@ export function pathOf(id: string): string {
 /** Instances of a region, and how they are made. */
 export interface Instances {
   readonly machines: MachineTable<Instance>;
+  /** Google keeps the RAM for sixty days, and stops the machine then. An ephemeral address is another one afterwards. */
+  readonly suspends: Suspends<Instance>;
   /**
    * The call that makes a machine. Its name and the id of the request are fixed before the first try. A name that is in use is the node's own
    * machine, by an earlier call whose answer was lost.
@@ -120,8 +125,19 @@ export function instancesOf(
       return (await read(id, signal)) !== undefined;
     },
   };
+  /** What Google refuses, and what it has no room for, arrives in the operation. */
+  const change = async (id: string, what: "suspend" | "resume", signal: AbortSignal) => {
+    const call = { method: "POST", path: `${pathOf(id)}/${what}`, query: requestId() } as const;
+    const { error } = await google.ended(await google.compute<Operation>(call, signal), signal);
+    for (const fault of error?.errors ?? []) throw operationError(fault, `${what} of instance ${id}`);
+  };
   return {
     machines,
+    suspends: {
+      suspend: (id, signal) => change(id, "suspend", signal),
+      resume: (id, signal) => change(id, "resume", signal),
+      restOf: ({ status }) => RESTS[status],
+    },
     insert(zone, body) {
       const query = requestId();
       const id = idOf({ zone, name: body.name });
