@@ -315,6 +315,7 @@ export const SUITES: readonly Suite[] = [
       ...src("pool/builder"),
       "testing/foreign/**",
       "testing/mixed/**",
+      "testing/nodepool/**",
     ],
     turn: 3,
     takes: { seconds: 150, processors: 0.4, limit: 30 },

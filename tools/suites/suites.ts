@@ -51,6 +51,7 @@ export const SLOW: readonly Suite[] = [
     include: [
       "testing/foreign/**/*.test.ts",
       "testing/mixed/**/*.test.ts",
+      "testing/nodepool/**/*.test.ts",
       "packages/drivers/azure/test/judge.test.ts",
     ],
   },

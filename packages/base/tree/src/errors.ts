@@ -82,6 +82,13 @@ export class TooLarge extends TreeError {
   }
 }
 
+/** This process opened the tree for reading alone. The write was not sent. */
+export class ReadsOnly extends TreeError {
+  constructor(what: string) {
+    super("tree.reads_only", `${what}: this process only reads the tree`);
+  }
+}
+
 /** The tree does not support this access list. It refuses the list, so that no client relies on protection that does not exist. */
 export class InvalidAccessList extends TreeError {
   constructor(path: string, why: string) {

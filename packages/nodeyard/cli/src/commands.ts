@@ -229,6 +229,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/plan.ts")).definePlan,
   },
   {
+    name: "shadow",
+    summary:
+      "follow the requests of a live tree as a launcher would, write nothing, and say what it would do and what was done",
+    load: async () => (await import("./commands/shadow.ts")).defineShadow,
+  },
+  {
     name: "cost",
     summary: "what the nodes of the last days cost, by client, tenant, label, provider or request",
     load: async () => (await import("./commands/cost.ts")).defineCost,

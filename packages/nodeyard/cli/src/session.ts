@@ -95,14 +95,15 @@ function needsTree(): CommandError {
 const warned = new WeakSet<Session>();
 
 /**
- * Runs `command` with a connection to the tree, and closes it in any case. `drivers`: for the check of a configuration with `-c`.
+ * Runs `command` with a connection to the tree, and closes it in any case. `drivers`: for the check of a configuration with `-c`; `readsOnly`:
+ * the connection refuses writes, and none of it is in the servers' logs.
  * Rejects with CommandError where NODEYARD_URL names an API, with ProcessError where no tree answers within ten seconds. A configuration with
  * mistakes is a warning, unless what it says of the tree cannot be read.
  */
 export async function withTree<T>(
   session: Session,
   command: (handles: OperationHandles) => Promise<T>,
-  drivers?: DriverRegistry,
+  { drivers, readsOnly = false }: { readonly drivers?: DriverRegistry; readonly readsOnly?: boolean } = {},
 ): Promise<T> {
   const { machine } = session;
   const { clock, random } = machine;
@@ -112,7 +113,7 @@ export async function withTree<T>(
     warned.add(session);
     session.io.err(`nodeyard: ${why}; no launcher can load the file, and this command needs only its tree\n`);
   };
-  const tree = await openTree({ ...placeOf(session), onBroken }, machine, drivers);
+  const tree = await openTree({ ...placeOf(session), onBroken, readsOnly }, machine, drivers);
   try {
     return await command({ tree, clock, random });
   } finally {

@@ -28,6 +28,7 @@ export {
   startConnect,
   startLauncher,
   startPromotion,
+  startShadow,
   startUp,
   surveyLeaks,
   surveyRows,

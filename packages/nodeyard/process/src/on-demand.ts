@@ -24,6 +24,8 @@ export const restoreTree = onDemand(async () => (await import("./backup.ts")).re
 export const startPromotion = onDemand(async () => (await import("./promote.ts")).startPromotion);
 /** Moves it back (promote.ts). */
 export const takeBack = onDemand(async () => (await import("./promote.ts")).takeBack);
+/** A launcher that only says what it would do (shadow.ts). */
+export const startShadow = onDemand(async () => (await import("./shadow.ts")).startShadow);
 /** Compares clouds with the records (surveys.ts). */
 export const surveyLeaks = onDemand(async () => (await import("./surveys.ts")).surveyLeaks);
 /** The same as rows of a list (surveys.ts). */

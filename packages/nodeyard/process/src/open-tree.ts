@@ -37,6 +37,8 @@ export interface TreeLocation {
   readonly files?: ConfigFiles;
   /** Is told the first error of a configuration that cannot be loaded, though the tree can be found by it; absent: that rejects. */
   readonly onBroken?: (why: string) => void;
+  /** For commands that must not write, not even to the servers' logs. */
+  readonly readsOnly?: boolean;
 }
 
 /**
@@ -57,9 +59,10 @@ export async function openTree(
     // Schema, YAML and drivers are loaded where a configuration is read, and a command on a tree beside it reads none.
     const { zookeeperOf, anyDriver } = await import("./open-config.ts");
     const zookeeper = await zookeeperOf(files, machine, drivers ?? anyDriver(), place.onBroken);
-    if (zookeeper.servers.length > 0) return connectZooKeeper(zookeeper, machine, log);
+    if (zookeeper.servers.length > 0)
+      return connectZooKeeper(zookeeper, machine, log, CONNECT_MS, place.readsOnly);
   }
-  return connectEmbedded(place.stateFolder, machine, log);
+  return connectEmbedded(place, machine, log);
 }
 
 /** Logs each write at level debug. */
@@ -86,10 +89,11 @@ export async function connectZooKeeper(
   machine: Machine,
   log?: Log,
   deadlineMs = CONNECT_MS,
+  readsOnly = false,
 ): Promise<Tree> {
   // The chroot is given apart.
   const servers = connectionString({ ...config, chroot: "" });
-  const tree = await connect(config, servers, machine, log, deadlineMs);
+  const tree = await connect(config, servers, machine, log, deadlineMs, readsOnly);
   if (config.chroot === "" || (await tree.stat("/")) !== undefined) return tree;
   await tree.close();
   throw new ProcessError(
@@ -105,6 +109,7 @@ async function connect(
   { clock, random }: Machine,
   log: Log | undefined,
   connectDeadlineMs: number,
+  readsOnly: boolean,
 ): Promise<Tree> {
   try {
     const tree = await connectZooKeeperTree({
@@ -114,6 +119,7 @@ async function connect(
       random,
       sessionTimeoutMs: config.timeoutMs,
       connectDeadlineMs,
+      readsOnly,
       onWrite: writesTo(log),
       ...(config.tls === null ? {} : { tls: tlsOf(config.tls) }),
     });
@@ -184,7 +190,7 @@ export function tlsOf({ cert, key, ca }: NonNullable<ZookeeperConfig["tls"]>) {
 
 /** The tree of the Nodeyard on a state folder, by its socket. Rejects with ProcessError where none runs. */
 async function connectEmbedded(
-  stateFolder: string,
+  { stateFolder, readsOnly = false }: TreeLocation,
   { clock, random }: Machine,
   log: Log | undefined,
 ): Promise<Tree> {
@@ -195,6 +201,7 @@ async function connectEmbedded(
       clock,
       random,
       connectDeadlineMs: CONNECT_MS,
+      readsOnly,
       onWrite,
     });
   } catch (error) {

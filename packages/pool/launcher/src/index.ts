@@ -2,4 +2,5 @@ export { Launcher } from "./launcher.ts";
 export type { LauncherConfig, LauncherOptions } from "./options.ts";
 export type { Identity } from "./providers/served.ts";
 export { listResources, survey, surveyLeft } from "./providers/survey.ts";
+export { Shadow, type ShadowDecision, type ShadowOptions } from "./shadow.ts";
 export { DEMAND_EVENTS, TIMING_EVENTS } from "./timings.ts";

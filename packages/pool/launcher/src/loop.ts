@@ -16,8 +16,13 @@ import {
   type State,
   type Verdict,
 } from "@nodeyard/scheduler";
-import type { RequestEntry, UnreadableEntry, ViewEvent } from "@nodeyard/view";
+import type { RequestEntry, UnreadableEntry, View, ViewEvent } from "@nodeyard/view";
 import type { Handles } from "./handles.ts";
+
+/** Of the view the loop only hears. */
+type LoopHandles = Pick<Handles, "clock" | "ages" | "log" | "counters" | "journal"> & {
+  readonly view: Pick<View, "follow">;
+};
 
 /**
  * Drives the scheduler: collects the events of one turn of the event loop, calls `reduce`, and starts the actions. It never waits, and
@@ -25,7 +30,7 @@ import type { Handles } from "./handles.ts";
  * error that `reduce` meets at an event is logged and counted, and the turn goes on without that event.
  */
 export class Loop {
-  readonly #context: Pick<Handles, "view" | "clock" | "ages" | "log" | "counters" | "journal">;
+  readonly #context: LoopHandles;
   /** Starts an action and returns at once; its result comes back as an event. */
   #perform: (action: Action) => void = () => {};
   /** Changed only by `reduce`; everything else here only reads it. */
@@ -43,7 +48,7 @@ export class Loop {
   #timer: Timer | undefined;
 
   /** Its parts push events into it, so it is made before them. */
-  constructor(context: Pick<Handles, "view" | "clock" | "ages" | "log" | "counters" | "journal">) {
+  constructor(context: LoopHandles) {
     this.#context = context;
     context.view.follow((event) => this.#onView(event));
   }

@@ -141,8 +141,8 @@ export function assemble(
  * What the scheduler gets of the configuration and of the open providers. `failedLaunchesPerHour` applies to gates that are closed
  * already.
  */
-function policyOf(
-  { maxStarting = 256 }: LauncherOptions,
+export function policyOf(
+  { maxStarting = 256 }: Pick<LauncherOptions, "maxStarting">,
   { labels, tenantLimits, budgets = new Map(), shares, maxHoldAgeMs, failedLaunchesPerHour }: LauncherConfig,
   locals: ReturnType<Serving["locals"]>,
 ): Policy {

@@ -93,7 +93,7 @@ function figures(
 }
 
 /** The smallest of sorted milliseconds that at least this share does not exceed; seconds. */
-function rank(sorted: readonly number[], share: number): number | null {
+export function rank(sorted: readonly number[], share: number): number | null {
   const ms = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
   return ms === undefined ? null : Math.round(ms / 100) / 10;
 }

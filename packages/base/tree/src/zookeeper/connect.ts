@@ -20,6 +20,8 @@ export interface ZooKeeperTreeOptions extends ZooKeeperOptions {
   readonly connectDeadlineMs?: number;
   /** After a reconnect each feed starts its comparison at a random moment within this span; default 2,000. */
   readonly resyncSpreadMs?: number;
+  /** Writes are refused with ReadsOnly before they are sent, and nothing of this session but its begin and end is in the servers' logs. */
+  readonly readsOnly?: boolean;
   /** Called at the end of each write. */
   readonly onWrite?: (write: WriteEnded) => void;
   readonly clock: Clock;
@@ -28,14 +30,14 @@ export interface ZooKeeperTreeOptions extends ZooKeeperOptions {
 
 /** Opens a session with ZooKeeper servers. Rejects when no server accepts it before the deadline; the client is closed then. */
 export async function connectZooKeeperTree(options: ZooKeeperTreeOptions): Promise<Tree> {
-  const { servers, chroot = "", connectDeadlineMs = CONNECT_MS, onWrite, ...how } = options;
+  const { servers, chroot = "", connectDeadlineMs = CONNECT_MS, readsOnly, onWrite, ...how } = options;
   const { resyncSpreadMs = RESYNC_SPREAD_MS, maxRequestBytes = MAX_REQUEST_BYTES, ...client } = how;
   const { clock, random } = client;
   const zookeeper = new ZooKeeper(`${servers}${chroot === "/" ? "" : chroot}`, {
     ...client,
     maxRequestBytes,
   });
-  const port = new ZooKeeperPort(zookeeper, clock, maxRequestBytes);
+  const port = new ZooKeeperPort(zookeeper, clock, maxRequestBytes, readsOnly);
   const tree = new RemoteTree(port, { clock, random, resyncSpreadMs, onWrite });
   try {
     await zookeeper.connect({ deadlineMs: connectDeadlineMs });

@@ -9,7 +9,7 @@ import {
 } from "@nodeyard/zookeeper";
 import type { CallOptions, Op, OpResult, Session, Stat, TreeCapabilities } from "../contract.ts";
 import { parentOf } from "../engine/index.ts";
-import { CommitFailed, type TreeError } from "../errors.ts";
+import { CommitFailed, ReadsOnly, type TreeError } from "../errors.ts";
 import type { Found, Port, PortEvent, Reply } from "../remote/port.ts";
 import { describe, requestBytes } from "../request-size.ts";
 import { ClockOffset, type Reading, readingOf } from "./clock-offset.ts";
@@ -32,11 +32,13 @@ export class ZooKeeperPort implements Port {
   readonly #source: ClientSource;
   readonly #listeners = new Set<(session: Session) => void>();
   readonly #offset = new ClockOffset();
+  readonly #readsOnly: boolean;
   #cause: Error | undefined;
 
-  constructor(client: ZooKeeper, clock: Clock, maxRequestBytes: number) {
+  constructor(client: ZooKeeper, clock: Clock, maxRequestBytes: number, readsOnly = false) {
     this.#client = client;
     this.#clock = clock;
+    this.#readsOnly = readsOnly;
     this.capabilities = { shared: true, durable: true, maxRequestBytes };
     client.onStatus(({ cause }) => {
       this.#cause = cause;
@@ -44,7 +46,7 @@ export class ZooKeeperPort implements Port {
       for (const tell of [...this.#listeners]) tell(session);
     });
     // Created after the status listener above, so that feeds learn of a new session before their watches are set.
-    this.#source = new ClientSource(client);
+    this.#source = new ClientSource(client, readsOnly);
   }
 
   /**
@@ -74,8 +76,9 @@ export class ZooKeeperPort implements Port {
   }
 
   write(ops: readonly Op[], reply: Reply<readonly OpResult[]>, options: CallOptions | undefined): void {
-    // A check exists on the wire only within a multi.
     const first = ops[0] as Op;
+    if (this.#readsOnly) return reply(new ReadsOnly(describe(ops)), undefined);
+    // A check exists on the wire only within a multi.
     if (ops.length === 1 && first.op !== "check") this.#single(first, reply, options);
     else this.#multi(ops, reply, options);
   }

@@ -125,7 +125,7 @@ async function surveyOf(
   // Of all providers, those that this installation could serve: the others stay with Nodepool, and their nodes are left alone.
   const installed = new Set(providers.flatMap(({ name, isServed }) => (isServed ? [name] : [])));
   try {
-    return await withTree(session, (handles) => surveyMove(handles, config, installed), drivers);
+    return await withTree(session, (handles) => surveyMove(handles, config, installed), { drivers });
   } catch (error) {
     return messageOf(error);
   }

@@ -1,6 +1,7 @@
 import { closeQuietly, observeApi } from "@nodeyard/coordination";
 import {
   type Driver,
+  type DriverContext,
   type Evidence,
   guard,
   type Provider,
@@ -29,6 +30,8 @@ export interface ProviderHandles extends RecordHandles {
   readonly stateFolder?: string;
   /** Called when a provider or a host stands otherwise than before. */
   readonly onStanding: () => void;
+  /** What providers are opened for; absent: to be served. */
+  readonly purpose?: DriverContext["purpose"];
 }
 
 /** For what asks a cloud: the view tells machines with a record from others. */
@@ -42,6 +45,7 @@ export type CloudHandles = Pick<
   | "installation"
   | "evidence"
   | "stateFolder"
+  | "purpose"
   | "tree"
   | "view"
   | "journal"
@@ -76,7 +80,11 @@ export async function openProvider(
       if (installation === handles.installation) void takeRemark(handles, nodeId, text, leaves);
     },
     backings: backingsOf(handles, config.name),
-    ...defined({ evidence: handles.evidence, stateFolder: handles.stateFolder }),
+    ...defined({
+      evidence: handles.evidence,
+      stateFolder: handles.stateFolder,
+      purpose: handles.purpose,
+    }),
   });
   const late = () => silent(config.name, "open");
   const close = (provider: Provider) => closeQuietly(handles, config.name, provider);

@@ -152,6 +152,9 @@ export function localsOf(
   return { pools, providers };
 }
 
+/** Where pools are announced: among the components of the tree. */
+export type Registry = Pick<Registration, "register" | "update" | "unregister">;
+
 /** Who this process is, for the records it writes. */
 export interface Identity {
   readonly hostname: string;
@@ -162,7 +165,7 @@ export interface Identity {
 
 /** Creates the components that announce the pools of a provider. Each is noted before it is created, so that it can be removed. */
 export async function registerPools(
-  registration: Registration,
+  registration: Registry,
   identity: Identity,
   context: Pick<ProviderHandles, "random">,
   { config, registered, stop }: Served,
@@ -196,7 +199,7 @@ export async function registerPools(
 }
 
 /** Takes away all of it that stands in the registry or may. May be called again; a second call finds nothing. */
-export async function unregisterPools(registration: Registration, { registered }: Served): Promise<void> {
+export async function unregisterPools(registration: Registry, { registered }: Served): Promise<void> {
   await Promise.all(registered.splice(0).map((id) => registration.unregister(id)));
 }
 
@@ -247,7 +250,7 @@ export function isExclusive({ capabilities, slots }: Driver): boolean {
  */
 export async function leave(
   context: Pick<ProviderHandles, "clock" | "log" | "counters">,
-  registration: Registration,
+  registration: Registry,
   served: Served,
   open: OpenProvider | undefined,
   graceMs: number,

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { Controller, closeQuietly, openingError, type Registration } from "@nodeyard/coordination";
+import { Controller, closeQuietly, openingError } from "@nodeyard/coordination";
 import type { Driver, Price, ProviderConfig, SlotSettings } from "@nodeyard/driver";
 import type { NodeRecord } from "@nodeyard/model";
 import { backoff, messageOf } from "@nodeyard/runtime";
@@ -34,6 +34,7 @@ import {
   newServed,
   openingOf,
   RETIRE_MS,
+  type Registry,
   registerPools,
   type Served,
   unregisterPools,
@@ -58,7 +59,8 @@ export class Serving {
   readonly #draining = new Map<string, Served>();
   readonly #former: FormerProviders;
   readonly #context: ProviderHandles;
-  readonly #registration: Registration;
+  readonly #registration: Registry;
+  readonly #acts: boolean;
   readonly #identity: Identity;
   readonly #driverOf: (name: string) => Promise<Driver>;
   readonly #tellScheduler: (locals: ReturnType<Serving["locals"]>) => void;
@@ -69,14 +71,17 @@ export class Serving {
 
   constructor(parts: {
     readonly context: ProviderHandles;
-    readonly registration: Registration;
+    readonly registration: Registry;
     readonly identity: Identity;
+    /** False: providers are opened and asked for their facts, and nothing is done for them. */
+    readonly acts?: boolean;
     readonly driverOf: (name: string) => Promise<Driver>;
     /** Called when pools or facts have changed, with what the scheduler is to know of them now. */
     readonly onChange: (locals: ReturnType<Serving["locals"]>) => void;
   }) {
     this.#context = parts.context;
     this.#registration = parts.registration;
+    this.#acts = parts.acts ?? true;
     this.#identity = parts.identity;
     this.#driverOf = parts.driverOf;
     this.#tellScheduler = parts.onChange;
@@ -345,7 +350,7 @@ export class Serving {
   ): Promise<OpenProvider> {
     const driver = await this.#driverOf(config.driver);
     // Before anything is opened: a driver for static hosts would begin to register them.
-    if (isExclusive(driver)) await refuseForeign(this.#context, config.name);
+    if (this.#acts && isExclusive(driver)) await refuseForeign(this.#context, config.name);
     return openProvider(driver, config, this.#context, signal, onFailedTry);
   }
 
@@ -413,7 +418,7 @@ export class Serving {
       context.ledgers.setPool(key, launches ? limits : {});
     this.providers.set(config.name, open);
     for (const pool of pools) this.pools.set(pool.key, pool);
-    begin(context, served, open, (why) => void this.#suspend(served, why));
+    if (this.#acts) begin(context, served, open, (why) => void this.#suspend(served, why));
     return before === served ? undefined : before;
   }
 

@@ -8,6 +8,7 @@ import { requestStory } from "./request-story.ts";
 import type { Story, StoryKind } from "./story.ts";
 
 export type { BuildCode, UploadCode } from "./codes.ts";
+export { verdictMeaning } from "./meaning.ts";
 export { type MemberReplies, type QueryMembers, queryMembers, type ReadHistory } from "./member-replies.ts";
 export { iso, isoOf } from "./reason.ts";
 export type { LifeStep } from "./steps.ts";

@@ -13,11 +13,13 @@ import { WatchKeeper } from "./watch-keeper.ts";
  */
 export class ClientSource implements Source {
   readonly #client: ZooKeeper;
+  readonly #readsOnly: boolean;
   readonly #watches: WatchKeeper;
   readonly #unsubscribe: () => void;
 
-  constructor(client: ZooKeeper) {
+  constructor(client: ZooKeeper, readsOnly = false) {
     this.#client = client;
+    this.#readsOnly = readsOnly;
     this.#watches = new WatchKeeper(client);
     this.#unsubscribe = client.onStatus(({ state }) => {
       if (state === "connected") this.#watches.connected();
@@ -48,12 +50,12 @@ export class ClientSource implements Source {
   /**
    * Commits a single check instead of using ZooKeeper's `sync`. A leader answers `sync` from what it has applied itself, which can be
    * behind what a follower has applied and acknowledged. A commit is ordered among all writes, whichever server is asked. Whether the
-   * checked znode exists does not matter.
+   * checked znode exists does not matter. A client that must not write anything, not even that to the servers' logs, uses `sync` and bears it.
    */
   sync(path: string, reply: Parameters<Source["sync"]>[1], options?: OpOptions): void {
     const ops = [multiOpRequest({ op: "check", path })];
     this.#client.submit(
-      { type: OpCode.multi, ops },
+      this.#readsOnly ? { type: OpCode.sync, path } : { type: OpCode.multi, ops },
       (error) => (error === undefined ? reply(undefined, true) : reply(error, undefined)),
       options,
     );
