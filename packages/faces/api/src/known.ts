@@ -8,6 +8,7 @@ import type {
   LauncherUse,
   OperationHandles,
   ProviderMachines,
+  TenantUse,
 } from "@nodeyard/operations";
 import type { Row } from "@nodeyard/operations/listing";
 import type { Clock } from "@nodeyard/runtime";
@@ -105,6 +106,8 @@ export interface Sources {
   work(): readonly Work[] | undefined;
   /** As the launcher of this process has them; empty: there is none. */
   providers(): readonly LauncherUse[];
+  /** What the launcher of this process knows of tenants; absent or undefined: there is none. */
+  tenants?(): readonly TenantUse[] | undefined;
   /** Of the providers of this process whose nodes are slivers. Takes some seconds, at most. */
   sliverMachines(): Promise<readonly ProviderMachines[]>;
   /** The last day in numbers, oldest first; empty where no launcher runs in this process. */

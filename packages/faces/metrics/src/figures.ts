@@ -113,6 +113,35 @@ export function providerGauges(providers: readonly ProviderFigures[]): readonly 
   );
 }
 
+/** A tenant, or a client of one, as a launcher counts. */
+export interface TenantFigures {
+  readonly tenant: string | null;
+  readonly client: string | null;
+  readonly nodes: number;
+  readonly waiting: number;
+  readonly weight: number | null;
+  readonly budget: { readonly amount: number; readonly currency: string; readonly spent: number } | null;
+}
+
+/** Of tenants only: there may be as many clients as there are people. */
+export function tenantGauges(uses: readonly TenantFigures[]): readonly Gauge[] {
+  return uses.flatMap(({ tenant, client, nodes, waiting, weight, budget }) => {
+    if (client !== null) return [];
+    const name = tenant ?? "";
+    return [
+      gaugeOf("tenant_nodes", nodes, name),
+      gaugeOf("tenant_waiting_requests", waiting, name),
+      ...(weight === null ? [] : [gaugeOf("tenant_weight", weight, name)]),
+      ...(budget === null
+        ? []
+        : [
+            gaugeOf("tenant_budget", budget.amount, name, budget.currency),
+            gaugeOf("tenant_spent", budget.spent, name, budget.currency),
+          ]),
+    ];
+  });
+}
+
 /** How everything stands: one series each, whose label changes. */
 export function standingGauges({ standings }: Pick<View, "standings">): readonly Gauge[] {
   return standings.list().map(({ kind, name, state }) => gaugeOf("standing", 1, kind, name, state));

@@ -44,6 +44,11 @@ export const gaugeNames = {
     "currency",
   ),
   tenant_cost_per_hour: gauge("The same of the nodes that a tenant has", "tenant", "currency"),
+  tenant_nodes: gauge("Nodes that a tenant has", "tenant"),
+  tenant_waiting_requests: gauge("Requests of a tenant that are not accepted", "tenant"),
+  tenant_weight: gauge("Weight of a tenant, where there are shares", "tenant"),
+  tenant_budget: gauge("What a tenant may spend this month", "tenant", "currency"),
+  tenant_spent: gauge("What it has spent of it", "tenant", "currency"),
   requests: gauge("Node requests by state", "state"),
   label_oldest_request_timestamp_seconds: gauge(
     "When the oldest request for a label that is not fulfilled was made, those for min-ready nodes left out",

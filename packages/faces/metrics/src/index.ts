@@ -7,6 +7,8 @@ export {
   limitGauges,
   providerGauges,
   standingGauges,
+  type TenantFigures,
+  tenantGauges,
   waitingGauges,
   workGauges,
 } from "./figures.ts";

@@ -113,6 +113,7 @@ export class Front {
         stuck: () => this.stuck(),
         work: () => this.#work(),
         providers: () => this.#roles.flatMap((role) => role.providers?.() ?? []),
+        tenants: () => this.#roles.find((role) => role.tenants !== undefined)?.tenants?.(),
         history: () => this.#roles.flatMap((role) => role.history?.() ?? []),
         sliverMachines: () => this.#sliverMachines(),
         buildLog: async (range, waitMs) =>

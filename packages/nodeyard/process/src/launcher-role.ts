@@ -15,6 +15,7 @@ import {
   limitGauges,
   Population,
   providerGauges,
+  tenantGauges,
   waitingGauges,
 } from "@nodeyard/metrics";
 import { paths } from "@nodeyard/model";
@@ -176,6 +177,8 @@ export class LauncherRole implements Role {
     return this.#launcher.providers().map((standing) => ({ launcher, ...standing }));
   };
 
+  readonly tenants = () => this.#launcher.tenants();
+
   readonly sliverMachines = (withinMs?: number): Promise<readonly ProviderMachines[]> =>
     this.#launcher.sliverMachines(withinMs);
 
@@ -198,6 +201,7 @@ export class LauncherRole implements Role {
       ...imageGauges(this.#launcher.view),
       ...waitingGauges(this.#launcher.view),
       ...providerGauges(this.#launcher.providers()),
+      ...tenantGauges(this.#launcher.tenants()),
       gaugeOf("clock_trusted", this.#launcher.clockTrusted ? 1 : 0),
       ...this.#own(),
     ];

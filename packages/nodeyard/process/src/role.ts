@@ -2,7 +2,13 @@ import type { Audit, ConfigPlan, Known, Readiness, Work } from "@nodeyard/api";
 import type { Config } from "@nodeyard/config";
 import type { StatsdSample } from "@nodeyard/legacy";
 import type { Gauge, HistoryPoint } from "@nodeyard/metrics";
-import type { BuildLogPart, BuildLogRange, LauncherUse, ProviderMachines } from "@nodeyard/operations";
+import type {
+  BuildLogPart,
+  BuildLogRange,
+  LauncherUse,
+  ProviderMachines,
+  TenantUse,
+} from "@nodeyard/operations";
 import type { Row } from "@nodeyard/operations/listing";
 import type { Machine } from "@nodeyard/telemetry/machine";
 import type { Tree } from "@nodeyard/tree";
@@ -27,6 +33,8 @@ export interface Role {
   readonly audit?: Audit;
   /** Absent: it serves none. */
   readonly providers?: () => readonly LauncherUse[];
+  /** What tenants have, wait for and have spent; absent: it does not know. */
+  readonly tenants?: () => readonly TenantUse[];
   /** Absent: it serves none. After `withinMs` milliseconds there are none. */
   readonly sliverMachines?: (withinMs?: number) => Promise<readonly ProviderMachines[]>;
   /** What a configuration would do with the demand in the journal; absent: it keeps none. Never rejects. */

@@ -2,6 +2,7 @@ export { Answerer } from "./answerer.ts";
 export { askMembers, type MemberAnswers, type Silent } from "./ask-members.ts";
 export {
   type About,
+  type Answer,
   type BuildLogPart,
   type BuildLogRange,
   type ConsoleEnd,
@@ -9,6 +10,7 @@ export {
   type ImageWork,
   type PoolOutlook,
   type ProviderUse,
+  type TenantUse,
   type Testimony,
   testimonySchema,
   type UnderWay,

@@ -53,6 +53,8 @@ const aboutSchema = z.object({
   label: id.optional(),
   image: id.optional(),
   provider: id.optional(),
+  /** Of all tenants. */
+  tenants: z.boolean().optional(),
   log: buildLogRangeSchema.optional(),
   /** The node whose console is wanted. */
   console: id.optional(),
@@ -184,6 +186,29 @@ const providerUseSchema = z.object({
 /** A provider as one launcher serves it: what the scheduler decides by, and how the cloud's API fares. */
 export type ProviderUse = z.infer<typeof providerUseSchema>;
 
+/** What a tenant, or a client of it, has and waits for: `TenantUse` of the scheduler. */
+const tenantUseSchema = z.object({
+  tenant: id.nullable(),
+  client: id.nullable(),
+  nodes: z.number(),
+  waiting: z.number(),
+  weight: z.number().nullable(),
+  perHour: amounts,
+  budget: z
+    .object({
+      amount: z.number(),
+      currency: z.string(),
+      spent: z.number(),
+      unpriced: z.number(),
+      level: z.enum(["free", "near", "used"]),
+      month: z.string(),
+      until: time,
+    })
+    .nullable(),
+});
+/** What a tenant, or a client of it, has and waits for. */
+export type TenantUse = z.infer<typeof tenantUseSchema>;
+
 /** All that one member knows. */
 export const testimonySchema = z.object({
   /** Why the request waits, all pools of the member together; null: not asked, not known, or it waits for nothing. */
@@ -205,6 +230,8 @@ export const testimonySchema = z.object({
   imageStandings: z.array(imageOutlookSchema).optional(),
   /** Of launchers, and only the provider that was asked about; absent: the member is of a release that does not say. */
   providers: z.array(providerUseSchema).optional(),
+  /** Of launchers, and only where tenants were asked about. */
+  tenants: z.array(tenantUseSchema).optional(),
   /** Of the builder that has the log that was asked for. */
   log: buildLogPartSchema.optional(),
   /** Of launchers that serve the provider of the node whose console was asked for. */
@@ -222,6 +249,7 @@ const answerSchema = z.object({
   leftOut: z.object({ events: z.number(), pools: z.number() }),
   testimony: testimonySchema,
 });
+/** What one member answered to a question. */
 export type Answer = z.infer<typeof answerSchema>;
 
 export function encodeAsk(ask: Omit<Ask, "v">): Uint8Array {

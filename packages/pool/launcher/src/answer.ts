@@ -1,7 +1,7 @@
 import type { About, ConsoleEnd, PoolOutlook, ProviderUse, Testimony, UnderWay } from "@nodeyard/asking";
 import { type Place, type Price, placeText } from "@nodeyard/driver";
 import { costOf, decodeLease, leaseIdOf, leasePath, type NodeRecord, placeOf } from "@nodeyard/model";
-import { type Durations, isElsewhere, type Outlook, type Verdict } from "@nodeyard/scheduler";
+import { type Durations, isElsewhere, type Outlook, type TenantUse, type Verdict } from "@nodeyard/scheduler";
 import { type History, noHistory, type Subject } from "@nodeyard/telemetry";
 import { type NodeEntry, poolKey, type RequestEntry, type View } from "@nodeyard/view";
 import type { StepUnderWay } from "./nodes/handles.ts";
@@ -35,6 +35,8 @@ export interface Sources {
   closed(): readonly ClosedProvider[];
   /** All configured providers, with their use of limits. */
   providers(): readonly ProviderUse[];
+  /** What tenants and their clients have and wait for. */
+  tenants(): readonly TenantUse[];
   /** What an hour of a node of the label costs in a pool, by its key; undefined: that is not known. */
   price(pool: string, label: string): Price | undefined;
   /** Undefined: this process keeps no journal. */
@@ -69,6 +71,7 @@ export async function answer(sources: Sources, about: About): Promise<Testimony>
     ...(about.provider !== undefined && {
       providers: sources.providers().filter(({ name }) => name === about.provider),
     }),
+    ...(about.tenants === true && { tenants: [...sources.tenants()] }),
   };
 }
 

@@ -3,7 +3,7 @@ import { Controller, Membership, notReady, openInstallation, StandingReporter } 
 import { failureKey } from "@nodeyard/model";
 import type { ProviderMachines } from "@nodeyard/operations";
 import { deadline, NodeyardError } from "@nodeyard/runtime";
-import type { Verdict } from "@nodeyard/scheduler";
+import type { TenantUse, Verdict } from "@nodeyard/scheduler";
 import type { LiveWork, PastEvent } from "@nodeyard/telemetry";
 import { retryInterrupted } from "@nodeyard/tree";
 import type { View } from "@nodeyard/view";
@@ -124,6 +124,11 @@ export class Launcher {
   providers(): readonly ProviderUse[] {
     const { serving, loop, errors } = this.#parts;
     return providerUses(this.#config, serving, loop, errors);
+  }
+
+  /** What tenants and their clients have, wait for and have spent. */
+  tenants(): readonly TenantUse[] {
+    return this.#parts.loop.tenants();
   }
 
   /** Nodes that no request gets, since their providers look elsewhere or are served no more. */
@@ -257,6 +262,7 @@ export class Launcher {
       outlooksOfLabel: (label, durations) => loop.outlooksOfLabel(label, durations),
       closed: () => serving.closed(),
       providers: () => this.providers(),
+      tenants: () => this.tenants(),
       price: (pool, label) => serving.price(pool, label),
       place: (provider) => serving.providers.get(provider)?.provider.place?.(),
       remarks: (provider, node) => sliverMachines.remarks(provider, node),

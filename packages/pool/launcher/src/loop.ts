@@ -14,6 +14,8 @@ import {
   reduce,
   type SchedulerEvent,
   type State,
+  type TenantUse,
+  tenantUses,
   type Verdict,
 } from "@nodeyard/scheduler";
 import type { RequestEntry, UnreadableEntry, View, ViewEvent } from "@nodeyard/view";
@@ -117,6 +119,11 @@ export class Loop {
   /** The same of one pool, by its key. */
   poolUse(key: string): ReturnType<typeof poolUse> {
     return poolUse(this.#state, key);
+  }
+
+  /** What tenants and their clients have and wait for. */
+  tenants(): readonly TenantUse[] {
+    return tenantUses(this.#state);
   }
 
   /** Ids that controllers work on, and how much waits. */

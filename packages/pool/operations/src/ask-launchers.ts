@@ -1,6 +1,8 @@
-import { askMembers, type ProviderUse } from "@nodeyard/asking";
+import { type Answer, askMembers, type ProviderUse, type TenantUse } from "@nodeyard/asking";
 import type { SliverMachine } from "@nodeyard/driver";
 import type { OperationHandles } from "./handles.ts";
+
+export type { TenantUse };
 
 /** A provider as the launcher on that host serves it. */
 export type LauncherUse = ProviderUse & { readonly launcher: string };
@@ -29,4 +31,14 @@ export async function askProvider(
   return answers.flatMap(({ hostname, testimony }) =>
     (testimony.providers ?? []).map((standing) => ({ launcher: hostname, ...standing })),
   );
+}
+
+/**
+ * What tenants and their clients have, wait for and have spent. Launchers with one configuration know the same, so that the first answer
+ * is enough; undefined: no launcher answers. Never rejects.
+ */
+export async function askTenants(handles: OperationHandles): Promise<readonly TenantUse[] | undefined> {
+  const knows = ({ testimony }: Answer) => testimony.tenants !== undefined;
+  const { answers } = await askMembers(handles, { tenants: true }, WITHIN_MS, knows);
+  return answers.find(knows)?.testimony.tenants;
 }

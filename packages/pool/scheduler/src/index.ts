@@ -32,5 +32,6 @@ export {
   monthAt,
 } from "./spending.ts";
 export { createState, type State } from "./state.ts";
+export { type TenantUse, tenantUses } from "./tenants.ts";
 export * from "./types.ts";
 export { poolUse, providerUse } from "./used.ts";

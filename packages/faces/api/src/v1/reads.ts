@@ -1,4 +1,4 @@
-import { iso, listTokens } from "@nodeyard/operations";
+import { askTenants, iso, listTokens } from "@nodeyard/operations";
 import {
   about,
   counts,
@@ -7,6 +7,7 @@ import {
   moment,
   rowOf,
   schemaOf,
+  tenantFields,
   text,
   texts,
   tokenFields,
@@ -19,8 +20,8 @@ import { type Collection, gather, routesOf } from "./collection.ts";
 import { countStates, poolsIn } from "./counts.ts";
 import { imageLists } from "./image-reads.ts";
 import { KINDS, type Kind, rowIn } from "./kinds.ts";
-import { type Principal, seesLabel, seesTenant } from "./principal.ts";
-import { providers } from "./provider-reads.ts";
+import { type Principal, seesAll, seesLabel, seesTenant } from "./principal.ts";
+import { ASK_CALLS, providers } from "./provider-reads.ts";
 import { ADMINS, EVERYBODY, OPERATORS, READERS, type Route } from "./route.ts";
 
 /** Of things of one kind. They come from the view: reading a list costs the tree nothing. */
@@ -159,6 +160,25 @@ const tokens: Collection = {
   },
 };
 
+/** As a launcher counts: they are no records of their own. */
+const tenants: Collection = {
+  name: "tenants",
+  about: "the tenants and their clients: what they have, wait for and have spent; asked of a launcher",
+  roles: READERS,
+  row: schemaOf(z, tenantFields),
+  key: "id",
+  filters: ["tenant", "client"],
+  rows: async (call) => {
+    const { parts, known, principal } = call;
+    // Numbers of all tenants, as those of providers.
+    if (!seesAll(principal)) return [];
+    const own = parts.sources.tenants?.();
+    if (own === undefined) call.charge(ASK_CALLS);
+    const uses = own ?? (await askTenants(known.handles)) ?? [];
+    return uses.map((one) => rowOf(tenantFields, one));
+  },
+};
+
 /** A change that was noted, and its place among those of its process. */
 const auditFields: Fields<PastAudit & { readonly index: number }> = {
   // In the order of time, also as text.
@@ -189,7 +209,7 @@ const audit: Collection = {
 
 /** Lists and single items, made from the view in memory. */
 export const readRoutes: readonly Route[] = [
-  ...[nodes, requests, leases, labels, pools, providers, standings],
+  ...[nodes, requests, leases, labels, pools, providers, standings, tenants],
   images,
   ...imageLists,
   ...[members, tokens, audit],

@@ -51,6 +51,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
   "GET /v1/uploads": "voa",
   "GET /v1/members": "voa",
   "GET /v1/standings": "voa",
+  "GET /v1/tenants": "voa",
   "GET /v1/tokens": "a",
   "GET /v1/audit": "oa",
   "POST /v1/leases": "uoa",

@@ -830,6 +830,59 @@ export interface Operations {
       readonly next: string | null;
     };
   };
+  /** List the tenants and their clients: what they have, wait for and have spent; asked of a launcher. */
+  list_tenants: {
+    path: undefined;
+    query: {
+      /** values of tenant, with commas between */
+      readonly tenant?: string;
+      /** values of client, with commas between */
+      readonly client?: string;
+      /** key to sort by, - for descending; otherwise id */
+      readonly sort?: "id" | "-id" | "tenant" | "-tenant" | "client" | "-client" | "nodes" | "-nodes" | "waiting" | "-waiting" | "weight" | "-weight" | "load" | "-load" | "cost" | "-cost" | "budget" | "-budget";
+      readonly limit?: number;
+      /** `next` of the page before, with the same other parameters */
+      readonly cursor?: string;
+      /** keys to return, with commas between, of: id, tenant, client, nodes, waiting, weight, load, cost, budget */
+      readonly fields?: string;
+    };
+    body: undefined;
+    reply: {
+      readonly items: ReadonlyArray<{
+        readonly id?: string;
+        /** null: of requests without a tenant */
+        readonly tenant?: string | null;
+        /** null: all clients of the tenant together */
+        readonly client?: string | null;
+        /** of all pools that are allocated to its requests */
+        readonly nodes?: number;
+        /** requests that are not accepted */
+        readonly waiting?: number;
+        /** null: requests are served by age, as there are no `shares` */
+        readonly weight?: number | null;
+        /** nodes by weight: who has less is served first */
+        readonly load?: number | null;
+        /** of its nodes, as far as their prices are known */
+        readonly cost?: ReadonlyArray<{
+          readonly per_hour: number;
+          readonly currency: string;
+        }>;
+        /** of this month; null: there is none, and clients never have one */
+        readonly budget?: {
+          readonly amount: number;
+          readonly currency: string;
+          readonly spent: number;
+          /** nodes of the month that cost nothing, because their price is not known */
+          readonly unpriced: number;
+          /** near: four fifths are spent */
+          readonly level: "free" | "near" | "used";
+          readonly month: string;
+          readonly begins_anew: string | null;
+        } | null;
+      }>;
+      readonly next: string | null;
+    };
+  };
   /** List the diskimages that the tree knows. */
   list_images: {
     path: undefined;
@@ -1700,6 +1753,7 @@ export const ROUTES: Readonly<
   list_providers: { method: "GET", path: "/v1/providers", keyed: false },
   get_providers: { method: "GET", path: "/v1/providers/{id}", keyed: false },
   list_standings: { method: "GET", path: "/v1/standings", keyed: false },
+  list_tenants: { method: "GET", path: "/v1/tenants", keyed: false },
   list_images: { method: "GET", path: "/v1/images", keyed: false },
   list_builds: { method: "GET", path: "/v1/builds", keyed: false },
   list_uploads: { method: "GET", path: "/v1/uploads", keyed: false },

@@ -44,10 +44,12 @@ import {
   requestFields,
   rowOf,
   standingFields,
+  tenantFields,
   tokenFields,
   uploadFields,
 } from "@nodeyard/operations/listing";
 import { defined } from "@nodeyard/runtime";
+import { CommandError } from "../errors.ts";
 
 /** Operations of REST v1 on the tree, by their names. */
 export type Handlers = { readonly [Id in OperationId]?: (given: Given<Id>) => Promise<unknown> };
@@ -149,6 +151,13 @@ export const lists = {
   list_standings: async (handles) => {
     const items = (await readStandings(handles)).map((one) => rowOf(standingFields, one));
     return { items, skipped: [] };
+  },
+  list_tenants: async (handles) => {
+    const { askTenants } = await import("./tree-asks.ts");
+    const uses = await askTenants(handles);
+    if (uses === undefined)
+      throw new CommandError("cli.no_launcher", "no launcher answered, and only launchers know tenants");
+    return { items: uses.map((one) => rowOf(tenantFields, one)), skipped: [] };
   },
   list_providers: async (handles) => {
     const items = (await knownProviders(handles)).map((provider) => ({ provider }));

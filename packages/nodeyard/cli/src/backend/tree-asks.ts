@@ -1,5 +1,6 @@
 import {
   askConsole,
+  askTenants,
   type Explained,
   type Explanation,
   explain,
@@ -11,7 +12,7 @@ import {
 import { readJournal } from "@nodeyard/telemetry";
 
 // What commands ask of launchers and builders. A file of its own, loaded by these commands alone: it brings the schemas of the answers.
-export { askConsole, imageWork };
+export { askConsole, askTenants, imageWork };
 
 /** What `explain` found, and what it could not ask. */
 export interface Explanations {

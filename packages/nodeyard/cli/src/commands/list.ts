@@ -21,6 +21,8 @@ import {
   requestColumns,
   standingColumns,
   standingJson,
+  tenantColumns,
+  tenantJson,
   trialColumns,
   uploadColumns,
 } from "@nodeyard/operations/listing";
@@ -42,6 +44,7 @@ interface Table extends Rows<Row> {
 interface ListOptions extends Filters {
   readonly detail?: boolean;
   readonly leases?: boolean;
+  readonly tenants?: boolean;
   readonly providers?: boolean;
   readonly hosts?: boolean;
   readonly images?: boolean;
@@ -114,6 +117,12 @@ export function defineList(command: Command, session: Session): void {
         ...Object.keys(STANDINGS).filter((other) => other !== name),
       ]),
     );
+  command.addOption(
+    new Option(
+      "--tenants",
+      "list what tenants and their clients have, wait for and spend, as a launcher says",
+    ).conflicts(["detail", "leases", "state", "provider", "pool", "label", ...Object.keys(STANDINGS)]),
+  );
   // Of all lists: which one is meant is not known while options are parsed. A state of another one gives an empty list.
   const states = [...new Set([...nodeStates, "waiting", "granted", "released", ...standingStates])];
   addFilters(command, ["state", "provider", "pool", "label"], states);
@@ -125,6 +134,8 @@ export function defineList(command: Command, session: Session): void {
       const columns = standingColumns(heading);
       return { rows: rows.filter((row) => row.kind === kind), skipped, columns, jsonAlso: standingJson };
     }
+    if (options.tenants === true)
+      return { ...(await backend.list("list_tenants")), columns: tenantColumns, jsonAlso: tenantJson };
     if (leases === true) {
       const found = await backend.list("list_leases");
       const columns = found.rows.some(({ job }) => job !== null) ? leaseJobColumns : leaseColumns;

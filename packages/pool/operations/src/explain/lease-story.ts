@@ -5,7 +5,7 @@ import { listLeases, readLease, readNode } from "../listing.ts";
 import { fromTree, goneStory, type QueryMembers, replyParts } from "./member-replies.ts";
 import { failureOf, requestStory } from "./request-story.ts";
 import type { Story } from "./story.ts";
-import { nodeFacts, registeredPools } from "./tree-facts.ts";
+import { costFacts, nodeFacts, registeredPools } from "./tree-facts.ts";
 
 /** The explanation of a lease, which is mostly that of its request. Undefined when neither the tree nor the journal knows it. */
 export async function leaseStory(
@@ -20,8 +20,10 @@ export async function leaseStory(
   // Members have been asked about both. The lease waits for what its request waits for.
   const story = request === undefined ? undefined : await requestStory(handles, request, async () => replies);
   const nodes = await Promise.all(lease.nodes.map((node) => readNode(handles, node)));
+  const there = nodes.filter((node) => node !== undefined);
   const launchers = (await registeredPools(handles.tree)).length;
-  const situation = situationOf(lease, story, launchers > 0, treeNow(handles));
+  const now = treeNow(handles);
+  const situation = situationOf(lease, story, launchers > 0, now);
   return {
     kind: "lease",
     id,
@@ -36,7 +38,8 @@ export async function leaseStory(
       request: lease.request,
       request_state: story?.state ?? null,
       failed_because: lease.state === "failed" ? failureOf(replies.history) : null,
-      nodes: nodes.filter((node) => node !== undefined).map(nodeFacts),
+      nodes: there.map(nodeFacts),
+      ...costFacts(there, now),
     },
     ...situation,
     ...replyParts(replies),

@@ -1,6 +1,6 @@
 import { compareRequests, decodeRequest, leaseIdOf, paths, type RequestRecord } from "@nodeyard/model";
 import { type VerdictCode, verdictCodes } from "@nodeyard/scheduler";
-import type { Tree } from "@nodeyard/tree";
+import { type Tree, treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "../handles.ts";
 import { readRequest } from "../listing.ts";
 import { readStandings } from "../standings.ts";
@@ -20,6 +20,7 @@ import { withStanding } from "./standing-facts.ts";
 import { lifeOf } from "./steps.ts";
 import type { ReportedHistory as History, Story, Wait } from "./story.ts";
 import {
+  costFacts,
   lockHolder,
   nodeFacts,
   nodesOf,
@@ -69,6 +70,7 @@ export async function requestStory(
       pools_that_may: capable.map(poolId),
       handled_by: holder,
       nodes: open ? nodes.map(nodeFacts) : record.nodes,
+      ...costFacts(nodes, treeNow(handles)),
       ...(behind.length === 0 ? {} : { waits_for_requests: behind }),
     },
     ...withStanding(

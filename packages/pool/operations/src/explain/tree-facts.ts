@@ -1,5 +1,7 @@
 import {
+  borneSince,
   type ComponentRecord,
+  costBetween,
   costOf,
   decodeComponent,
   decodeNode,
@@ -54,6 +56,27 @@ export async function readEach<T>(
   decode: (id: string, data: Uint8Array) => T,
 ): Promise<readonly T[]> {
   return (await readAll(tree, root, decode)).items;
+}
+
+/** What the nodes of a request cost an hour and have cost it so far, by currency; nothing where no price is known. */
+export function costFacts(
+  nodes: readonly NodeRecord[],
+  now: number,
+): { readonly cost?: readonly { per_hour: number; currency: string; so_far: number }[] } {
+  const sums = new Map<string, { perHour: number; soFar: number }>();
+  for (const record of nodes) {
+    const price = priceOf(record);
+    if (price === undefined) continue;
+    const sum = sums.get(price.currency) ?? { perHour: 0, soFar: 0 };
+    sum.perHour += price.perHour;
+    sum.soFar += costBetween(price, borneSince(record) ?? now, now);
+    sums.set(price.currency, sum);
+  }
+  const digits = (value: number) => Number(value.toPrecision(4));
+  const cost = [...sums].map(([currency, { perHour, soFar }]) => ({
+    ...{ per_hour: digits(perHour), currency, so_far: digits(soFar) },
+  }));
+  return cost.length === 0 ? {} : { cost };
 }
 
 /** A node in a list of them; keys are part of `--json`. */

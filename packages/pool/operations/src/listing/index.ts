@@ -6,3 +6,4 @@ export * from "./rows.ts";
 export * from "./standing-rows.ts";
 export * from "./survey-rows.ts";
 export * from "./table.ts";
+export * from "./tenant-rows.ts";
