@@ -5,7 +5,7 @@ import { type Answer, type Asked, type Operation, Operations, Refusal } from "./
 import { skus, usages } from "./catalog.ts";
 import { Blobs } from "./images.ts";
 import { Logins } from "./logins.ts";
-import { deleteVm, instanceView, putVm } from "./machines.ts";
+import { deleteVm, instanceView, powerVm, putVm } from "./machines.ts";
 import { type AzureSettings, DEFAULTS, VERSIONS } from "./settings.ts";
 import { type Json, SERVICES, type Stored, World } from "./world.ts";
 
@@ -14,7 +14,7 @@ export const LOCATION = "westeurope";
 /** Groups that exist; the subnet `default` of network `nodes` is in each. */
 export const GROUPS = ["nodes", "other"];
 const TYPES = ["virtualMachines", "disks", "images", "networkInterfaces", "publicIPAddresses", "subnets"];
-const ACTIONS = ["beginGetAccess", "endGetAccess"];
+const ACTIONS = ["beginGetAccess", "endGetAccess", "deallocate", "start"];
 
 /** A call as it came, and what it was answered. */
 export interface Call {
@@ -311,13 +311,16 @@ export class AzureDouble {
   }
 
   #act(found: Stored, action: string, origin: Origin): Answer {
-    const acts: Readonly<Record<string, () => unknown>> = {
-      begingetaccess: () => this.blobs.open(found, origin),
-      endgetaccess: () => this.blobs.close(found),
+    const ms = this.world.settings.operationMs;
+    const acts: Readonly<Record<string, () => { ms: number; end: () => unknown }>> = {
+      begingetaccess: () => ({ ms, end: () => this.blobs.open(found, origin) }),
+      endgetaccess: () => ({ ms, end: () => this.blobs.close(found) }),
+      deallocate: () => powerVm(this.world, found, "deallocate"),
+      start: () => powerVm(this.world, found, "start"),
     };
-    const act = acts[action];
+    const act = acts[action]?.();
     if (act === undefined) throw new Refusal(404, "InvalidAction", `There is no ${action}.`);
-    const operation = this.#operations.start(this.world.settings.operationMs, act);
+    const operation = this.#operations.start(act.ms, act.end);
     return { status: 202, headers: this.#links(operation, origin) };
   }
 

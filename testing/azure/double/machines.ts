@@ -64,6 +64,41 @@ export function deleteVm(world: World, group: string, vm: Stored) {
   };
 }
 
+/**
+ * `POST virtualMachines/NAME/deallocate` and `/start` ("States and billing of Azure VMs"). Both may be repeated: a later operation takes the place of
+ * one before. A machine that starts needs room; its static addresses are those of before.
+ */
+export function powerVm(world: World, vm: Stored, action: "deallocate" | "start") {
+  const { properties } = vm;
+  if (/^(Creating|Deleting)$/.test(properties.provisioningState))
+    throw new Refusal(409, "OperationNotAllowed", `VM ${vm.name} is ${properties.provisioningState}.`);
+  properties.provisioningState = "Updating";
+  const turn = (world.turns.get(vm) ?? 0) + 1;
+  world.turns.set(vm, turn);
+  const { bootMs, deletionMs } = world.settings;
+  return {
+    ms: action === "start" ? bootMs : deletionMs,
+    end: () => {
+      if (world.turns.get(vm) !== turn || properties.provisioningState === "Deleting")
+        throw new Refusal(
+          409,
+          "OperationPreempted",
+          "Operation execution has been preempted by a more recent operation.",
+        );
+      properties.provisioningState = "Succeeded";
+      if (action === "deallocate") world.deallocated.add(vm);
+      else if (world.deallocated.has(vm)) {
+        const size = properties.hardwareProfile.vmSize as string;
+        const market = (properties.priority as string | undefined) ?? "Regular";
+        if (fullest(world, size, vm.zones?.[0], market) !== undefined)
+          throw shortage(market, vm.zones?.[0], size);
+        world.deallocated.delete(vm);
+      }
+      return undefined;
+    },
+  };
+}
+
 /** The state of a machine as `$expand=instanceView` has it. */
 export function instanceView(world: World, vm: Stored): Json {
   const failed = world.failures.get(vm);
@@ -80,7 +115,8 @@ export function instanceView(world: World, vm: Stored): Json {
         level: "Info",
         displayStatus: `Provisioning ${String(vm.properties.provisioningState).toLowerCase()}`,
       };
-  const power = { code: "PowerState/running", level: "Info", displayStatus: "VM running" };
+  const state = world.deallocated.has(vm) ? "deallocated" : "running";
+  const power = { code: `PowerState/${state}`, level: "Info", displayStatus: `VM ${state}` };
   return {
     statuses: [provisioning, ...(vm.properties.provisioningState === "Succeeded" ? [power] : [])],
   };
@@ -185,6 +221,7 @@ function fullest(world: World, size: string, zone: string | undefined, market: s
     if (entry.zone !== undefined && entry.zone !== zone) return false;
     const there = world
       .all("virtualMachines")
+      .filter((vm) => !world.deallocated.has(vm))
       .filter(
         ({ zones, properties }) =>
           (entry.size ?? size) === (properties.hardwareProfile as Json).vmSize &&

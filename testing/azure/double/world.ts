@@ -38,6 +38,10 @@ export class World {
   readonly subscription: string;
   /** Why machines have failed. */
   readonly failures = new WeakMap<Stored, Refusal>();
+  /** Machines that have no host. They count for the quota as before. */
+  readonly deallocated = new WeakSet<Stored>();
+  /** Number of the operation that changes a machine. */
+  readonly turns = new WeakMap<Stored, number>();
   readonly #all = new Map<string, Stored>();
   readonly #gone: Stored[] = [];
   #count = 0;

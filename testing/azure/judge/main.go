@@ -122,6 +122,12 @@ func main() {
 		BeginDelete: func(context.Context, string, string, *armcompute.VirtualMachinesClientBeginDeleteOptions) (azfake.PollerResponder[armcompute.VirtualMachinesClientDeleteResponse], azfake.ErrorResponder) {
 			return poll(armcompute.VirtualMachinesClientDeleteResponse{})
 		},
+		BeginDeallocate: func(context.Context, string, string, *armcompute.VirtualMachinesClientBeginDeallocateOptions) (azfake.PollerResponder[armcompute.VirtualMachinesClientDeallocateResponse], azfake.ErrorResponder) {
+			return poll(armcompute.VirtualMachinesClientDeallocateResponse{})
+		},
+		BeginStart: func(context.Context, string, string, *armcompute.VirtualMachinesClientBeginStartOptions) (azfake.PollerResponder[armcompute.VirtualMachinesClientStartResponse], azfake.ErrorResponder) {
+			return poll(armcompute.VirtualMachinesClientStartResponse{})
+		},
 		Get: func(context.Context, string, string, *armcompute.VirtualMachinesClientGetOptions) (azfake.Responder[armcompute.VirtualMachinesClientGetResponse], azfake.ErrorResponder) {
 			return single(armcompute.VirtualMachinesClientGetResponse{VirtualMachine: typed[armcompute.VirtualMachine]("answer", current.Answer)})
 		},
@@ -196,16 +202,18 @@ func main() {
 		name   string
 		list   string
 	}{
-		"virtualMachines":      {vms, "VirtualMachinesClient", "NewListPager"},
-		"disks":                {disks, "DisksClient", "NewListByResourceGroupPager"},
-		"disks/beginGetAccess": {disks, "DisksClient", ""},
-		"disks/endGetAccess":   {disks, "DisksClient", ""},
-		"images":               {images, "ImagesClient", "NewListByResourceGroupPager"},
-		"usages":               {usages, "UsageClient", "NewListPager"},
-		"skus":                 {skus, "ResourceSKUsClient", "NewListPager"},
-		"networkInterfaces":    {nics, "InterfacesClient", "NewListPager"},
-		"publicIPAddresses":    {ips, "PublicIPAddressesClient", "NewListPager"},
-		"subnets":              {subnets, "SubnetsClient", ""},
+		"virtualMachines":            {vms, "VirtualMachinesClient", "NewListPager"},
+		"virtualMachines/deallocate": {vms, "VirtualMachinesClient", ""},
+		"virtualMachines/start":      {vms, "VirtualMachinesClient", ""},
+		"disks":                      {disks, "DisksClient", "NewListByResourceGroupPager"},
+		"disks/beginGetAccess":       {disks, "DisksClient", ""},
+		"disks/endGetAccess":         {disks, "DisksClient", ""},
+		"images":                     {images, "ImagesClient", "NewListByResourceGroupPager"},
+		"usages":                     {usages, "UsageClient", "NewListPager"},
+		"skus":                       {skus, "ResourceSKUsClient", "NewListPager"},
+		"networkInterfaces":          {nics, "InterfacesClient", "NewListPager"},
+		"publicIPAddresses":          {ips, "PublicIPAddressesClient", "NewListPager"},
+		"subnets":                    {subnets, "SubnetsClient", ""},
 	}
 	var all []exchange
 	if err := json.NewDecoder(os.Stdin).Decode(&all); err != nil {
@@ -222,7 +230,9 @@ func main() {
 		answer, _ := json.Marshal(current.Answer)
 		if current.Status >= 400 {
 			refusal := runtime.NewResponseError(&http.Response{StatusCode: current.Status, Body: http.NoBody})
-			var said struct{ Error struct{ Code, Message string } }
+			var said struct {
+				Error struct{ Code, Message string }
+			}
 			if json.Unmarshal(answer, &said) != nil || said.Error.Code == "" || said.Error.Message == "" {
 				complain("no error of the API: %s (%v)", answer, refusal != nil)
 			}
@@ -233,7 +243,8 @@ func main() {
 			operation = one.list
 		}
 		if method == "POST" {
-			operation = map[string]string{"disks/beginGetAccess": "BeginGrantAccess", "disks/endGetAccess": "BeginRevokeAccess"}[kind]
+			operation = map[string]string{"disks/beginGetAccess": "BeginGrantAccess", "disks/endGetAccess": "BeginRevokeAccess",
+				"virtualMachines/deallocate": "BeginDeallocate", "virtualMachines/start": "BeginStart"}[kind]
 		}
 		query := url.Values{}
 		for key, value := range current.Query {

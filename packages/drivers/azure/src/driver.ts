@@ -52,8 +52,12 @@ function azureCloud(
   { password, openFile }: AzureHost,
 ): Cloud<AddressedVm, undefined, MachineTable<AddressedVm>> {
   const { sizes, watch, root, limiter } = account;
+  const power = (action: "deallocate" | "start") => (name: string, signal: AbortSignal) =>
+    account.whole("POST", `${account.path("virtualMachines", name)}/${action}`, undefined, signal);
   return {
     ...machineWork({ config, account, log, evidence, password }),
+    // Lists leave out whether a machine runs.
+    suspends: { suspend: power("deallocate"), resume: power("start") },
     parts: besideMachines(account, evidence),
     partsOf: ({ properties }) => [
       properties.storageProfile?.osDisk?.managedDisk?.id.toLowerCase(),

@@ -26,6 +26,7 @@ function setup(settings: Partial<AzureSettings>) {
     return {
       clock: rig.clock,
       providerName: config.name,
+      suspends: true,
       pool: pool!,
       label: pool!.labels.get("small")!,
       open: (installation, purpose = "serve") => rig.open(config, { installation, purpose }),

@@ -382,3 +382,21 @@ test("29: an upload writes the pages with data only, goes on after a crash, and 
   await rig.clock.advance(10_000);
   expect(rig.azure.world.all("images")).toEqual([]);
 });
+
+test("a suspended machine is deallocated, and starts at its addresses, if Azure has room then; a lost answer is no error", async () => {
+  const rig = new AzureRig({ bootMs: 5_000, deletionMs: 5_000 });
+  const config = compile();
+  const provider = await rig.open(config);
+  const order = rig.orderOf(config, "small", 42, { az: "1" });
+  const machine = await rig.create(provider, order);
+  const vm = rig.azure.world.find("nodes", "virtualMachines", String(machine.externalId))!;
+  rig.azure.set({ faults: [{ call: "POST virtualMachines/deallocate", how: "drop-answer", times: 1 }] });
+  await rig.suspend(provider, order);
+  expect(rig.azure.world.deallocated.has(vm)).toBe(true);
+  expect(await rig.wake(provider, order)).toEqual(machine);
+  expect(rig.azure.world.deallocated.has(vm)).toBe(false);
+  await rig.suspend(provider, order);
+  rig.azure.set({ capacity: [{ zone: "1", most: 0 }] });
+  expect(await kindOf(rig.wake(provider, order))).toMatch(/^capacity: .*ZonalAllocationFailed/);
+  await rig.remove(provider, order);
+});

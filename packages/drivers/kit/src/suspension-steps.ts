@@ -1,5 +1,6 @@
 import type { ProviderConfig } from "./config/compiled.ts";
 import { DriverError } from "./errors.ts";
+import { NoAnswer } from "./faults.ts";
 import { CALL_MS, GONE_MS, type MachineWork, machineOf, type Steps } from "./machine-steps.ts";
 import type { Suspension } from "./offers.ts";
 import type { StepContext } from "./run-steps.ts";
@@ -16,9 +17,10 @@ export interface Suspends<T> {
   resume(id: string, signal: AbortSignal): Promise<unknown>;
   /**
    * By the cloud's word for the machine's state; undefined: it neither rests nor is on its way. It counts before `isUp` and `hasFailed`, which
-   * may say of such a machine that it is up, or that it has ended.
+   * may say of such a machine that it is up, or that it has ended. Absent: neither lists nor reads say it; then both calls may be repeated, and end
+   * when the machine rests or is up.
    */
-  restOf(machine: T): Rest | undefined;
+  restOf?(machine: T): Rest | undefined;
 }
 
 /**
@@ -28,8 +30,10 @@ export interface Suspends<T> {
 export function suspensionSteps<T, Part>(
   { name, launchTimeoutMs }: Pick<ProviderConfig, "name" | "launchTimeoutMs">,
   work: MachineWork<T, Part>,
-  { suspend, resume, restOf }: Suspends<T>,
+  { suspend, resume, ...shown }: Suspends<T>,
 ): Suspension {
+  const { restOf = () => undefined } = shown;
+  const isShown = shown.restOf !== undefined;
   const { machines } = work;
   const { idOf, what, read } = machines.cloud;
   const placeOf = ({ nodeId }: Tag) => `${name}: node ${nodeId}`;
@@ -53,17 +57,18 @@ export function suspensionSteps<T, Part>(
 
   /** Makes a call. Its answer may be lost, and its repetition refused: that is no error of a machine that has heard of it. */
   async function heard(
-    call: Promise<unknown>,
+    call: () => Promise<unknown>,
     id: string,
     has: (machine: T) => boolean,
     signal: AbortSignal,
   ) {
     try {
-      await call;
+      await call();
     } catch (error) {
       signal.throwIfAborted();
+      if (!isShown && error instanceof NoAnswer) return void (await call());
       const machine = await read(id, signal).catch(() => undefined);
-      if (machine === undefined || !has(machine)) throw error;
+      if (machine === undefined || !isShown || !has(machine)) throw error;
     }
   }
 
@@ -74,7 +79,13 @@ export function suspensionSteps<T, Part>(
       if (isSuspended(machine)) return;
       const id = idOf(machine);
       yield { step: "suspend", deadlineMs: GONE_MS };
-      await heard(suspend(id, signal), id, (one) => /^suspend/.test(restOf(one) ?? ""), signal);
+      await heard(
+        () => suspend(id, signal),
+        id,
+        (one) => /^suspend/.test(restOf(one) ?? ""),
+        signal,
+      );
+      if (!isShown) return;
       yield { step: "rest", deadlineMs: GONE_MS };
       await reached(id, tag, isSuspended, signal);
     },
@@ -82,9 +93,14 @@ export function suspensionSteps<T, Part>(
       const { signal } = context;
       const machine = yield* settled(order.tag, context);
       const id = idOf(machine);
-      if (isSuspended(machine)) {
+      if (!isShown || isSuspended(machine)) {
         yield { step: "wake", deadlineMs: launchTimeoutMs };
-        await heard(resume(id, signal), id, (one) => !isSuspended(one) && !isOver(one), signal);
+        await heard(
+          () => resume(id, signal),
+          id,
+          (one) => !isSuspended(one) && !isOver(one),
+          signal,
+        );
       }
       yield { step: "wait", deadlineMs: launchTimeoutMs };
       return yield* machineOf(work, order, await reached(id, order.tag, isUp, signal), signal);

@@ -5,6 +5,7 @@ import {
   ListWatch,
   type Metadata,
   machineMetadata,
+  NoAnswer,
   NodeMachines,
   type Rest,
   type Step,
@@ -27,7 +28,15 @@ const context = { signal, externalId: "m" };
 const REFUSED = new DriverError("transient", "the cloud refuses");
 
 /** A cloud with one machine. `looks`: what its reads say, the last one for ever; `call`: what a suspension or its end does. */
-function cloud({ looks, call = async () => {} }: { looks: State[]; call?: () => Promise<void> }) {
+function cloud({
+  looks,
+  call = async () => {},
+  shows = true,
+}: {
+  looks: State[];
+  call?: () => Promise<void>;
+  shows?: boolean;
+}) {
   const calls: string[] = [];
   const read = async (): Promise<Machine | undefined> => {
     const state = looks.length > 1 ? looks.shift()! : looks[0]!;
@@ -53,7 +62,7 @@ function cloud({ looks, call = async () => {} }: { looks: State[]; call?: () => 
   };
   const work = { machines, describe: () => ({}), make: () => Promise.reject(new Error("it makes none")) };
   const steps = suspensionSteps({ name: "cloud", launchTimeoutMs: 1_000 }, work as never, {
-    ...{ suspend: noted("suspend"), resume: noted("resume"), restOf },
+    ...{ suspend: noted("suspend"), resume: noted("resume"), ...(shows && { restOf }) },
   });
   const run = async (generator: AsyncGenerator<Step, unknown, void>) => {
     const names: string[] = [];
@@ -93,6 +102,26 @@ describe("a machine is suspended and woken", () => {
     await expect(cloud({ looks: ["up"], call }).suspend()).rejects.toBe(REFUSED);
     await expect(cloud({ looks: ["suspended"], call }).wake()).rejects.toBe(REFUSED);
     await expect(cloud({ looks: ["suspended", "deleted"], call }).wake()).rejects.toBe(REFUSED);
+  });
+
+  test("where lists do not show it, by calls that may be repeated and end when it is so; their errors count", async () => {
+    const blind = { looks: ["up"] as State[], shows: false };
+    const one = cloud(blind);
+    expect([await one.suspend(), await one.wake()]).toEqual([
+      ["find", "suspend"],
+      ["find", "wake", "wait"],
+    ]);
+    expect(one.calls).toEqual(["suspend", "resume"]);
+    const refuses = cloud({ ...blind, call: () => Promise.reject(REFUSED) });
+    await expect(refuses.suspend()).rejects.toBe(REFUSED);
+    await expect(refuses.wake()).rejects.toBe(REFUSED);
+    let tries = 0;
+    const loses = cloud({
+      ...blind,
+      call: () => (tries++ === 0 ? Promise.reject(new NoAnswer("lost")) : Promise.resolve()),
+    });
+    await loses.suspend();
+    expect(loses.calls).toEqual(["suspend", "suspend"]);
   });
 
   test("or it is gone, or the cloud says why it ended", async () => {
