@@ -13,6 +13,7 @@ import {
 } from "@nodeyard/sliver-protocol";
 import { patient } from "../patience.ts";
 import { endDaemon } from "./end-daemon.ts";
+import type { Uses } from "./memory-back-end.ts";
 import { writerOf } from "./writer.ts";
 
 const MEMORY = join(import.meta.dirname, "memory-sliverd.ts");
@@ -46,6 +47,15 @@ export class Machine {
     return join(this.folder, "run/control/api.sock");
   }
 
+  /** What slivers of the back end `memory` use, by their names, as of its next look at them. */
+  use(uses: Readonly<Record<string, Uses>>): void {
+    writeFileSync(this.#usesFile, JSON.stringify(uses));
+  }
+
+  get #usesFile(): string {
+    return join(this.folder, "uses.json");
+  }
+
   get client(): SliverClient {
     return new SliverClient(unixTransport(this.socket));
   }
@@ -69,7 +79,7 @@ export class Machine {
     const file = join(this.folder, "sliverd.json");
     writeFileSync(file, JSON.stringify(config));
     const args = ["--disable-warning=ExperimentalWarning", "--import", MEMORY, PROGRAM, "--config", file];
-    const env = { ...process.env, ...variables };
+    const env = { ...process.env, NODEYARD_SLIVER_USES: this.#usesFile, ...variables };
     const child = spawn(process.execPath, args, { env, stdio: ["ignore", "ignore", "pipe"] });
     let text = "";
     await new Promise<void>((resolve, reject) => {

@@ -18,6 +18,9 @@ import {
   startOf,
 } from "@nodeyard/sliver";
 
+/** What processes of a sliver use. */
+export type Uses = Pick<Observed, "usage" | "memoryKills">;
+
 interface Made {
   config: SliverConfig;
   phase: Observed["phase"];
@@ -94,6 +97,9 @@ export class MemoryBackEnd implements BackEnd {
     return this.versions?.report() ?? [];
   }
 
+  /** Seconds since the Unix epoch, for caches. */
+  now = 0;
+
   /** Caches by id. Nothing is in them. */
   readonly kept = new Map<string, Cache>();
 
@@ -139,8 +145,9 @@ export class MemoryBackEnd implements BackEnd {
       if (made !== undefined) return;
       const volumes = (config.volumes ?? []).map((one) => {
         const cache = this.kept.get(cacheId(one));
-        if (cache !== undefined) this.kept.set(cacheId(one), { ...cache, hits: cache.hits + 1 });
-        return { ...one, ...startOf(one, cache, 0) };
+        if (cache !== undefined)
+          this.kept.set(cacheId(one), { ...cache, used: this.now, hits: cache.hits + 1 });
+        return { ...one, ...startOf(one, cache, this.now) };
       });
       this.made.set(config.index, { config, phase: "created", madeOf, volumes, starts: 0 });
     });
@@ -185,13 +192,13 @@ export class MemoryBackEnd implements BackEnd {
     return this.#step("destroy", ref, signal, () => {
       const made = this.made.get(ref.index);
       if (made?.config.incarnation !== ref.incarnation) return;
-      for (const { began = 0, base, ...volume } of made.volumes) {
-        const { starts, memoryKills = 0 } = made;
+      for (const { began = this.now, base, ...volume } of made.volumes) {
+        const { starts, memoryKills = 0, usage } = made;
         if (refusalOf({ ...volume, starts, memoryKills }, 0) !== undefined) continue;
-        const left = { version: `${ref.incarnation}`, bytes: 1, by: made.config.name };
+        const left = { version: `${ref.incarnation}`, bytes: usage?.disk ?? 1, by: made.config.name };
         this.kept.set(
           cacheId(volume),
-          committed(this.kept.get(cacheId(volume)), volume, { base, began }, left, 0),
+          committed(this.kept.get(cacheId(volume)), volume, { base, began }, left, this.now),
         );
       }
       this.made.delete(ref.index);

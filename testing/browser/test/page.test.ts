@@ -149,7 +149,7 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     const drawn = await colours(".amounts > li:first-child .bar > span", "background-color");
     expect(drawn).toEqual(await colours(".cards > li .state > span", "color"));
     expect(new Set(drawn).size).toBe(2);
-    const lent = machine.getByText(/^↳ lends cpu cap 0.5 CPU to \d{10}$/).first();
+    const lent = machine.getByText(/^↳ lends cpu cap 0.5 cores to \d{10}$/).first();
     expect(await lent.getByRole("link").getAttribute("href")).toMatch(/^#\/nodes\/\d{10}$/);
     expect(await machine.getByText("cpu share 32").first().isVisible()).toBe(false);
     expect(watched.faults).toEqual([]);

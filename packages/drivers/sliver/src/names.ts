@@ -15,6 +15,16 @@ export function sliverName({ installation, provider, nodeId }: Tag): string {
   return `n${nodeId}_${owner.slice(0, 16)}`;
 }
 
+/** The node of a sliver by its name alone; null: it is none of the owner's. Without an owner names of all are believed, those of slots included. */
+export function nodeNamed(
+  name: string,
+  owner: Pick<Tag, "installation" | "provider"> | undefined,
+): string | null {
+  const nodeId = /^n(\d{10})(?:_|$)/.exec(name)?.[1];
+  if (nodeId === undefined) return null;
+  return owner === undefined || sliverName({ ...owner, pool: "", nodeId }) === name ? nodeId : null;
+}
+
 /** Requestor of min-ready nodes, which no client asked for (docs/contract/launcher.md, "min-ready"). */
 export const MIN_READY = "NodePool:min-ready";
 

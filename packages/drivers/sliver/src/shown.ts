@@ -1,63 +1,109 @@
-import { tagOf } from "@nodeyard/driver";
-import type { NodeReport, SliverReport } from "@nodeyard/sliver-protocol";
-import { FREE, isIdle, LENT } from "./lending/index.ts";
-import { remarksOf } from "./machines.ts";
+import { add, defined, type SliverMachine, type Tag, tagOf } from "@nodeyard/driver";
+import type { NodeReport, Rspec, SliverReport } from "@nodeyard/sliver-protocol";
+import { capacityOf, guaranteesOf } from "./amounts.ts";
+import { FREE, isIdle } from "./lending/index.ts";
+import { nodeNamed } from "./names.ts";
+import { endedOf, faultsOf, remarksOf, updatesOf } from "./remarks.ts";
 
-export { updatesOf } from "./machines.ts";
+/** Usage is in bytes. */
+const MIB = 1_048_576;
 
-/** A sliver of a machine in the form for people. */
-export interface ShownSliver {
-  readonly sliver: string;
-  /** Node id in the tree; null when no launcher made the sliver. */
-  readonly node: string | null;
-  /** "free": the part of the machine that no sliver has and others may borrow. "spare": it waits for a document. */
-  readonly use: "busy" | "idle" | "free" | "spare";
-  /** Its phase, or the operation in progress. */
-  readonly phase: string;
-  /** Null: the manager does not report it. */
-  readonly settled: boolean | null;
-  /** Caps that can be lent: the sliver's own, and the one in force. Only caps that it has or had. */
-  readonly caps: Readonly<Record<string, { readonly own: number; readonly inForce: number }>>;
-  readonly lends: readonly {
-    readonly to: string;
-    readonly resource: string;
-    readonly amount: number;
-    /** Why the loan is not in force; null when it is. */
-    readonly refusal: string | null;
-  }[];
-  readonly trouble: string | null;
+/** From where a machine is looked at. */
+interface ShownFor {
+  /** Slivers of other installations are shown without a node. Absent: the machine's own operator looks, who sees the nodes of all. */
+  readonly owner?: Pick<Tag, "installation" | "provider">;
+  /** Why nothing is done to the machine. */
+  readonly leftAlone?: string | undefined;
 }
 
-/** In the order of the manager's report, then its spares. */
-export function shownSlivers({ slivers, spares = [] }: NodeReport): readonly ShownSliver[] {
-  const waiting = spares.map(
-    ({ image, phase }): ShownSliver => ({
-      sliver: `spare of ${image ?? "the default image"}`,
-      ...{ node: null, use: "spare", phase, settled: null, caps: {}, lends: [], trouble: null },
-    }),
-  );
-  return [...slivers.map(shown), ...waiting];
-}
-
-function shown(one: SliverReport): ShownSliver {
+/**
+ * A machine as REST, the page and the command line show it, from its manager's report; everything that they show of it is computed here. The
+ * free part of the machine is no sliver, so it counts for nothing.
+ */
+export function shownMachine(report: NodeReport, { owner, leftAlone }: ShownFor = {}): SliverMachine {
+  const made = report.slivers.filter(({ name }) => name !== FREE);
+  const sum = (amounts: (one: SliverReport) => Amounts) =>
+    made.reduce<Amounts>((all, one) => add(all, amounts(one)), {});
   return {
-    sliver: one.name,
-    // Slivers of slots have the tag `node`; slivers of pools have the tag of a machine.
-    node: one.tags.node ?? tagOf(one.tags)?.nodeId ?? null,
-    use: one.name === FREE ? "free" : isIdle(one) ? "idle" : "busy",
-    phase: one.doing ?? one.phase,
-    settled: one.settled ?? null,
-    caps: capsOf(one),
-    lends: one.loans.map(({ to, resource, amount, refusal }) => ({
-      to,
-      resource,
-      amount,
-      refusal: refusal ?? null,
+    name: report.node,
+    error: leftAlone ?? report.trouble?.message ?? null,
+    capacity: capacityOf(report),
+    guaranteed: sum(guaranteesOf),
+    uses: sum(usesOf),
+    remarks: [...faultsOf(report), ...updatesOf(report), ...endedOf(report, owner)],
+    faults: { counting: report.counting === true, waitingThreads: report.waitingThreads ?? 0 },
+    caches: (report.caches ?? []).map((cache) => ({ ...cache, node: nodeNamed(cache.by, owner) })),
+    spares: (report.spares ?? []).map(({ phase, image, nesting }) => ({
+      ...{ phase, image: image ?? null, nesting: nesting === true },
     })),
-    trouble: one.error?.message ?? (remarksOf(one).join("; ") || null),
+    slivers: report.slivers.map((sliver) => sliverOf(sliver, owner?.installation)),
   };
 }
 
-function capsOf({ rspec, effective }: SliverReport): ShownSliver["caps"] {
-  return Object.fromEntries(LENT.map((name) => [name, { own: rspec[name], inForce: effective[name] }]));
+type Amounts = SliverMachine["guaranteed"];
+
+function sliverOf(sliver: SliverReport, installation: string | undefined): SliverMachine["slivers"][number] {
+  const { name, phase, doing, held, settled, error, rspec, effective, loans, tags } = sliver;
+  const use = name === FREE ? "free" : isIdle({ tags }) ? "idle" : "busy";
+  return {
+    name,
+    node: nodeOf(tags, installation),
+    use,
+    phase,
+    doing: doing ?? null,
+    held: held === true,
+    settled: settled ?? null,
+    error: error?.message ?? null,
+    remarks: remarksOf(sliver),
+    usage: {
+      ...sliver.usage,
+      ...(sliver.memoryKills === undefined ? {} : { memoryKills: sliver.memoryKills }),
+    },
+    guarantees: use === "free" ? {} : guaranteesOf(sliver),
+    caps: capsOf(sliver, effective),
+    borrowed: borrowedOf(sliver),
+    uses: usesOf(sliver),
+    rspec: given(rspec),
+    effective: given(effective),
+    loans: loans.map(({ to, resource, amount, honoured, refusal }) => ({
+      to,
+      resource,
+      amount,
+      refused: honoured ? null : (refusal ?? "absent"),
+    })),
+  };
+}
+
+/** Slivers of slots have the tag `node`, which names no installation; slivers of pools have the tag of a machine. */
+function nodeOf(tags: SliverReport["tags"], installation: string | undefined): string | null {
+  const tag = tagOf(tags);
+  if (installation === undefined) return tags.node ?? tag?.nodeId ?? null;
+  return tag?.installation === installation ? tag.nodeId : null;
+}
+
+/** The most that a sliver with this rspec may use, named as what it is guaranteed. Without a cap of its own a name is absent. */
+function capsOf(sliver: SliverReport, rspec: Rspec): Amounts {
+  const { "disk-mib": disk = 0 } = guaranteesOf({ ...sliver, rspec });
+  const caps = { millicores: rspec.cpuCap, ram: Math.ceil(rspec.memoryCap / 1024), "disk-mib": disk };
+  return Object.fromEntries(Object.entries(caps).filter(([, cap]) => cap > 0));
+}
+
+/** What loans add to its caps, or take from them. */
+function borrowedOf(sliver: SliverReport): Amounts {
+  const own = capsOf(sliver, sliver.rspec);
+  const now = capsOf(sliver, sliver.effective);
+  const names = Object.keys({ ...own, ...now });
+  const loans = names.map((name) => [name, (now[name] ?? 0) - (own[name] ?? 0)] as const);
+  return Object.fromEntries(loans.filter(([, amount]) => amount !== 0));
+}
+
+/** What it uses now, as far as its machine measures it. */
+function usesOf({ usage: { cpuNow, memory, disk } = {} }: SliverReport): Amounts {
+  const mib = (bytes: number | undefined) => bytes && Math.ceil(bytes / MIB);
+  return defined({ millicores: cpuNow, ram: mib(memory), "disk-mib": mib(disk) });
+}
+
+/** The amounts that are not zero; most are zero. */
+function given(amounts: Rspec): Readonly<Record<string, number>> {
+  return Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount > 0));
 }

@@ -1,6 +1,6 @@
 import type { Rspec } from "@nodeyard/sliver-protocol";
 import { expect, test } from "vitest";
-import { remarksOf, updatesOf } from "../src/machines.ts";
+import { remarksOf, updatesOf } from "../src/remarks.ts";
 
 const effective = { disk: 65_536, memoryCap: 98_304 } as Rspec;
 

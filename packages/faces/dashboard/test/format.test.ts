@@ -1,17 +1,9 @@
 import { execFileSync } from "node:child_process";
+import { amountText, layersOf, resourceText, size, wholeOf } from "@nodeyard/client/amounts";
 import { bars, type Step, span, took } from "@nodeyard/client/steps";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  amountText,
-  countsOf,
-  knownHosts,
-  partsOf,
-  quoted,
-  resourceText,
-  size,
-  sshLine,
-} from "../browser/data/format.ts";
+import { countsOf, knownHosts, partsOf, quoted, sshLine } from "../browser/data/format.ts";
 import { windowOf } from "../browser/data/window.ts";
 
 test("times, sizes and labels are short", () => {
@@ -33,6 +25,31 @@ test("times, sizes and labels are short", () => {
   ]);
 });
 
+test("bars of slivers end at the same amount, and their parts are what each has of it", () => {
+  const of = (caps: number, guarantees: number, borrowed: number, uses: number) => ({
+    caps: caps > 0 ? { ram: caps } : {},
+    ...{ guarantees: { ram: guarantees }, borrowed: { ram: borrowed }, uses: { ram: uses } },
+  });
+  const [borrower, lender, uncapped] = [of(300, 100, 50, 200), of(100, 50, -150, 0), of(0, 0, 0, 400)];
+  const whole = wholeOf([borrower, lender, uncapped], "ram");
+  expect(whole).toBe(400);
+  expect(layersOf(borrower, "ram", whole)).toEqual([
+    { kind: "cap", from: 0, to: 0.75 },
+    { kind: "guaranteed", from: 0, to: 0.25 },
+    { kind: "borrowed", from: 0.625, to: 0.75 },
+    { kind: "used", from: 0, to: 0.5 },
+  ]);
+  expect(layersOf(lender, "ram", whole)).toEqual([
+    { kind: "cap", from: 0, to: 0.25 },
+    { kind: "guaranteed", from: 0, to: 0.125 },
+    { kind: "lent", from: 0.25, to: 0.625 },
+  ]);
+  expect(layersOf(uncapped, "ram", whole)).toEqual([{ kind: "used", from: 0, to: 1 }]);
+  // Of a machine, slivers may use more than it promises in all.
+  expect(layersOf(uncapped, "ram", 200)).toEqual([{ kind: "used", from: 0, to: 1 }]);
+  expect(layersOf(of(0, 0, 0, 0), "ram", wholeOf([], "ram"))).toEqual([]);
+});
+
 test("amounts have their units", () => {
   const amounts = {
     millicores: 1_500,
@@ -44,7 +61,7 @@ test("amounts have their units", () => {
   };
   expect(
     Object.entries(amounts).map(([name, amount]) => `${resourceText(name)} ${amountText(name, amount)}`),
-  ).toEqual(["cpu 1.5 CPU", "ram 2.0 GiB", "disk 10 MiB", "net 2.5 Mbit/s", "instances 3", "cores 2"]);
+  ).toEqual(["cpu 1.5 cores", "memory 2.0 GiB", "disk 10 MiB", "net 2.5 Mbit/s", "instances 3", "cores 2"]);
   const given = {
     cpuCap: 900,
     memoryCap: 512,
@@ -57,7 +74,7 @@ test("amounts have their units", () => {
   expect(
     Object.entries(given).map(([name, amount]) => `${resourceText(name)} ${amountText(name, amount)}`),
   ).toEqual([
-    "cpu cap 0.9 CPU",
+    "cpu cap 0.9 cores",
     "memory cap 512 KiB",
     "net cap 999 bit/s",
     "net2 guarantee 1 Gbit/s",

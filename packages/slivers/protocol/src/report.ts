@@ -15,7 +15,8 @@ export type Phase = "absent" | "created" | "running" | "stopped" | "broken";
 
 /**
  * Usage of a sliver since its start. Bytes: `memory` (now), `memoryPeak`, `disk` (its own data), `ioRead`,
- * `ioWritten`. Operations: `ioReadOps`, `ioWriteOps`. Milliseconds: `cpu`, and `throttled` (time in which its CPU cap delayed it). Processes and threads: `pids`, and
+ * `ioWritten`. Operations: `ioReadOps`, `ioWriteOps`. Milliseconds: `cpu`, and `throttled` (time in which its CPU cap delayed it). Per mille of one
+ * CPU: `cpuNow`, on average since its usage was read before. Processes and threads: `pids`, and
  * `pidsRefused`, how often a further one was refused. Percent of the last ten seconds in which a task of it waited: `cpuPressure`,
  * `memoryPressure`, `ioPressure`.
  */
@@ -23,6 +24,7 @@ export type UsageKey =
   | "memory"
   | "memoryPeak"
   | "cpu"
+  | "cpuNow"
   | "throttled"
   | "pids"
   | "pidsRefused"

@@ -298,6 +298,8 @@ describe("slivers of a pool that lend", () => {
         guaranteed: {},
         remarks: [],
         caches: [],
+        spares: [],
+        uses: {},
         slivers: [],
       },
     ]);

@@ -1151,7 +1151,9 @@ export interface Operations {
         /** what it guarantees at most, named as in the provider's quota */
         readonly capacity: Readonly<Record<string, number>>;
         readonly guaranteed: Readonly<Record<string, number>>;
-        /** updates of its images that are tried, or how they ended; faults */
+        /** what its slivers use together, as far as it is measured */
+        readonly uses: Readonly<Record<string, number>>;
+        /** faults; updates of its images that are tried, or how they ended; slivers that ended after they were killed for memory */
         readonly remarks: ReadonlyArray<string>;
         /** what its slivers left to later ones */
         readonly caches: ReadonlyArray<{
@@ -1165,12 +1167,21 @@ export interface Operations {
           readonly committed: number;
           /** the sliver that left its present version */
           readonly by: string;
+          /** the node that this sliver was; null: of none of this installation */
+          readonly node: string | null;
           readonly used: number;
           /** slivers that began with a copy of it */
           readonly hits: number;
           /** versions that another one replaced which did not come of them */
           readonly lost: number;
           readonly pinned: boolean;
+        }>;
+        /** slivers without a login that are kept ready, to become the next ones */
+        readonly spares: ReadonlyArray<{
+          readonly phase: string;
+          /** null: the machine's default image */
+          readonly image: string | null;
+          readonly nesting: boolean;
         }>;
         readonly slivers: ReadonlyArray<{
           readonly name: string;
@@ -1181,12 +1192,23 @@ export interface Operations {
           readonly phase: string;
           /** the operation under way */
           readonly doing: string | null;
+          /** its document holds it: it is suspended */
+          readonly held: boolean;
+          /** it is as its document says; null: not known */
+          readonly settled: boolean | null;
           readonly error: string | null;
           /** what explains how its jobs fare: kills for memory, a used up budget */
           readonly remarks: ReadonlyArray<string>;
           /** what it uses, since its start where it adds up */
           readonly usage: Readonly<Record<string, number>>;
+          /** named as in the provider's quota, as are caps, borrowed and uses */
           readonly guarantees: Readonly<Record<string, number>>;
+          /** the most that it may use now, loans included; absent: no cap of its own */
+          readonly caps: Readonly<Record<string, number>>;
+          /** what loans add to its caps; below 0: what it lends */
+          readonly borrowed: Readonly<Record<string, number>>;
+          /** what it uses now; absent: not measured */
+          readonly uses: Readonly<Record<string, number>>;
           /** in the sliver manager's names and units, as all below */
           readonly rspec: Readonly<Record<string, number>>;
           /** the rspec after loans */

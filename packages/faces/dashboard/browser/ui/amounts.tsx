@@ -1,4 +1,4 @@
-import { amountText, resourceText } from "../data/format.ts";
+import { amountText, resourceText } from "@nodeyard/client/amounts";
 
 /** Amounts and limits by resource. */
 export type Used = Readonly<

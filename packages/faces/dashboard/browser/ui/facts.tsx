@@ -1,6 +1,7 @@
+import { amountText } from "@nodeyard/client/amounts";
 import { span, took } from "@nodeyard/client/steps";
 import type { ComponentChildren } from "preact";
-import { amountText, countsOf, partsOf } from "../data/format.ts";
+import { countsOf, partsOf } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import { row, rows } from "../data/state.ts";
 import { Link, When } from "./pieces.tsx";

@@ -1,7 +1,7 @@
+import { size } from "@nodeyard/client/amounts";
 import { span } from "@nodeyard/client/steps";
 import { useState } from "preact/hooks";
 import { call, list, mayOperate } from "../data/api.ts";
-import { size } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import type { BuildRow, ImageRow, Progress, UploadRow } from "../data/rows.ts";
 import { row, rows, versions } from "../data/state.ts";

@@ -1,5 +1,5 @@
+import { amountText, resourceText } from "@nodeyard/client/amounts";
 import { call } from "../data/api.ts";
-import { amountText, resourceText } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import type { Machines } from "../data/rows.ts";
 import { row, versions } from "../data/state.ts";

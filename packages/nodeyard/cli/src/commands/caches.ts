@@ -1,11 +1,12 @@
-import { ageOf, type Column, jsonOnly, plain } from "@nodeyard/operations/listing";
+import { plain } from "@nodeyard/operations/listing";
 import { deadline } from "@nodeyard/runtime";
 import type { CacheReport, SliverClient } from "@nodeyard/sliver-protocol";
 import type { Command } from "commander";
 import { parseDuration } from "../arguments.ts";
 import { CommandError } from "../errors.ts";
-import { printJson, printRows } from "../listing.ts";
+import { printJson } from "../listing.ts";
 import type { Session } from "../session.ts";
+import { cacheRow, printCaches } from "./sliverd-machine.ts";
 import { CONTROL_SOCKET, clientOf } from "./sliverd-status.ts";
 
 interface CachesOptions {
@@ -14,35 +15,19 @@ interface CachesOptions {
   readonly json?: boolean;
 }
 
-const columns: readonly Column[] = [
-  { heading: "Cache", key: "id" },
-  { heading: "Name", key: "name" },
-  { heading: "Key", key: "key", show: ({ key }) => plain((key as CacheReport["key"]).join("/")) },
-  { heading: "Size", key: "bytes", show: ({ bytes }) => `${Math.ceil((bytes as number) / 1_048_576)} MiB` },
-  { heading: "Hits", key: "hits" },
-  { heading: "Age", key: "age", value: ageOf("began") },
-  { heading: "Committed By", key: "by" },
-  { heading: "Pinned", key: "pinned", show: ({ pinned }) => (pinned === true ? "yes" : "") },
-];
-
 /** `nodeyard caches`: what slivers of a machine left to later ones. */
 export function defineCaches(caches: Command, session: Session): void {
   verb(caches, "list", "list the caches of a sliver host, the most recently used first").action(
     (options: CachesOptions) =>
-      asking(session, options, async (client, signal) => {
-        const all = [...(await cachesOf(client, signal))].sort((a, b) => b.used - a.used);
-        printRows(session.io, all.map(rowOf), columns, {
-          json: options.json === true,
-          jsonAlso: jsonOnly("began", "committed", "used", "lost"),
-          now: session.machine.clock.now(),
-        });
-      }),
+      asking(session, options, async (client, signal) =>
+        printCaches(session, await cachesOf(client, signal), options.json === true),
+      ),
   );
   verb(caches, "show", "show a cache")
     .argument("<cache>", "its id, or the begin of it")
     .action((id: string, options: CachesOptions) =>
       asking(session, options, async (client, signal) => {
-        const row = rowOf(one(await cachesOf(client, signal), id));
+        const row = cacheRow(one(await cachesOf(client, signal), id));
         if (options.json === true) return printJson(session.io, row);
         for (const [key, value] of Object.entries(row))
           session.io.out(`${key.padEnd(10)} ${plain(String(value))}\n`);
@@ -89,11 +74,6 @@ function one(all: readonly CacheReport[], id: string): CacheReport {
     "cli.no_cache",
     `${found === undefined ? "no cache begins" : `${others.length + 1} caches begin`} with ${id}; see "nodeyard caches list"`,
   );
-}
-
-function rowOf({ began, committed, used, ...cache }: CacheReport) {
-  const iso = (seconds: number) => new Date(seconds * 1_000).toISOString();
-  return { ...cache, began: iso(began), committed: iso(committed), used: iso(used) };
 }
 
 async function asking(

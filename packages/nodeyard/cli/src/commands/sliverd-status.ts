@@ -1,20 +1,8 @@
-import type { ShownSliver } from "@nodeyard/driver-sliver/shown";
-import { type Column, jsonOnly } from "@nodeyard/operations/listing";
 import type { SshLogin } from "@nodeyard/sliver-installer";
 import { SliverClient, sliverPaths, unixTransport } from "@nodeyard/sliver-protocol";
 import type { Command } from "commander";
-import { printRows } from "../listing.ts";
 import { type Session, stateOf } from "../session.ts";
-
-const columns: readonly Column[] = [
-  { heading: "Sliver", key: "sliver" },
-  { heading: "Node", key: "node" },
-  { heading: "Use", key: "use" },
-  { heading: "Phase", key: "phase" },
-  { heading: "Caps", key: "caps", show: (row) => capsText(row as unknown as ShownSliver) },
-  { heading: "Lends", key: "lends", show: (row) => lendsText(row as unknown as ShownSliver) },
-  { heading: "Trouble", key: "trouble" },
-];
+import { printSlivers, printWide } from "./sliverd-machine.ts";
 
 /** The default socket on which a sliver manager listens for the operator of its machine. */
 export const CONTROL_SOCKET = "/run/nodeyard-sliver/control/api.sock";
@@ -27,6 +15,7 @@ export const operator = () => import("@nodeyard/sliver-installer");
 
 interface StatusOptions {
   readonly json?: boolean;
+  readonly wide?: boolean;
 }
 
 /**
@@ -43,18 +32,18 @@ export function addSliverdStatus<Options extends StatusOptions>(
     .description(
       "show the slivers of a host, their caps and loans; another machine is reached with the launcher's control key",
     )
+    .option("--wide", "also what each sliver uses, spares and caches, with bars")
     .option(
       "--json",
-      "an array of objects on stdout: sliver, node, use, phase, caps, lends, trouble, settled",
+      "an array of objects on stdout: sliver, node, use, phase, caps, lends, trouble, settled; with --wide, the machine as GET /v1/sliver-machines has it",
     )
     .action((host: string | undefined, options: Options) =>
       within(options, async (signal) => {
         const client = await clientOf(session, host ?? CONTROL_SOCKET, options, loginOf);
         const report = await client.status(signal);
-        const { shownSlivers, updatesOf } = await import("@nodeyard/driver-sliver/shown");
-        const rows = shownSlivers(report).map((one) => ({ ...one }));
-        printRows(session.io, rows, columns, { json: options.json === true, jsonAlso: jsonOnly("settled") });
-        if (options.json !== true) for (const line of updatesOf(report)) session.io.out(`${line}\n`);
+        const { shownMachine } = await import("@nodeyard/driver-sliver/shown");
+        const print = options.wide === true ? printWide : printSlivers;
+        print(session, shownMachine(report), options.json === true);
       }),
     );
 }
@@ -69,21 +58,4 @@ export async function clientOf<Options>(
   if (host.startsWith("/")) return new SliverClient(unixTransport(host));
   const { controlClient } = await operator();
   return controlClient(loginOf(host, options), sliverPaths(stateOf(session)).controlKey);
-}
-
-/** The caps in force, with the sliver's own value where it differs; of unchanged caps only the CPU's is shown. */
-function capsText({ caps }: ShownSliver): string {
-  return Object.entries(caps)
-    .filter(([name, { own, inForce }]) => own !== inForce || (name === "cpuCap" && own > 0))
-    .map(([name, { own, inForce }]) => `${name} ${inForce}${inForce === own ? "" : ` of ${own}`}`)
-    .join(", ");
-}
-
-function lendsText({ lends }: ShownSliver): string {
-  return lends
-    .map(
-      ({ to, resource, amount, refusal }) =>
-        `${resource} ${amount} to ${to}${refusal === null ? "" : ` (not: ${refusal})`}`,
-    )
-    .join(", ");
 }

@@ -11,7 +11,7 @@ beforeAll(async () => {
       name: "ada",
       generation: 1,
       instantiation: "plc-instantiated",
-      rspec: { cpuCap: 500, disk: 65_536 },
+      rspec: { cpuCap: 500, cpuGuarantee: 250, memoryCap: 1_048_576, disk: 65_536 },
     });
   });
   await machine.until(
@@ -29,6 +29,30 @@ test("`sliverd status` asks the manager of this machine by its socket", async ()
   ]);
   const table = await new Running(["sliverd", "status", machine.socket]).ended;
   expect(table.out).toMatch(/\| ada .*\| running .*\| cpuCap 500 /);
+});
+
+test("`--wide` has guarantee, cap and use with a bar, spares and what was killed; as JSON, what REST has", async () => {
+  const usage = { cpuNow: 125, memory: 536_870_912 };
+  machine.use({ ada: { usage, memoryKills: 2 } });
+  await machine.change((slivers) => void slivers.set("ada", { ...slivers.get("ada")!, held: true }));
+  await machine.until(({ slivers }) => slivers[0]?.usage !== undefined && slivers[0].held === true);
+  const { out } = await new Running(["sliverd", "status", machine.socket, "--wide"]).ended;
+  const half = (line: string) => `\\| ${line} +\\|  +\\| #{15}-{15} \\|`;
+  expect(out).toMatch(
+    /\| ada +\| +\| busy, suspended +\| cpu +\| 0.125 cores +\| 0.25 cores +\| 0.5 cores +\| +\| #{8}={7}-{15} \|/,
+  );
+  expect(out).toMatch(new RegExp(half("memory +\\| 512 MiB +\\| +\\| 1.0 GiB")));
+  expect(out).toMatch(/\| here +\| +\| machine +\| cpu +\| 0.125 cores +\| 0.25 cores +\| 4 cores /);
+  expect(out).toMatch(/# in use/);
+  expect(out).toMatch(/\| the default image \| running \|/);
+  expect(out).toMatch(/^ada: its memory \(1024 MiB\) was full: the kernel killed 2 processes$/m);
+  const json = await new Running(["sliverd", "status", machine.socket, "--wide", "--json"]).ended;
+  expect(JSON.parse(json.out)).toMatchObject({
+    name: "here",
+    uses: { millicores: 125, ram: 512 },
+    spares: [{ phase: "running", image: null }],
+    slivers: [{ name: "ada", held: true, caps: { millicores: 500, ram: 1_024, "disk-mib": 64 } }],
+  });
 });
 
 test("one that is not there is named in one line", async () => {

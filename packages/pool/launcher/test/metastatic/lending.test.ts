@@ -1,6 +1,6 @@
 import type { NodeUse } from "@nodeyard/driver";
 import { SlotSlivers } from "@nodeyard/driver-metastatic";
-import { shownSlivers } from "@nodeyard/driver-sliver/shown";
+import { shownMachine } from "@nodeyard/driver-sliver/shown";
 import { paths } from "@nodeyard/model";
 import { seededRandom } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
@@ -114,12 +114,12 @@ describe("idle slots lend, allocation recalls", () => {
     expect(lab.caps[`n${busy.id}`]).toBe(2 * CAP - IDLE_KEEPS);
     const shown = async () => {
       const report = await lab.settle(lab.machines[0]!.client.status(new AbortController().signal));
-      return shownSlivers(report).map(({ node, use, settled, caps, lends }) => ({
+      return shownMachine(report).slivers.map(({ node, use, settled, effective, loans }) => ({
         node,
         use,
         settled,
-        cap: caps.cpuCap!.inForce,
-        lends: lends.map(({ to, amount, refusal }) => [to, amount, refusal]),
+        cap: effective.cpuCap,
+        lends: loans.map(({ to, amount, refused }) => [to, amount, refused]),
       }));
     };
     expect(await shown()).toEqual([

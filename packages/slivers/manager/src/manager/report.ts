@@ -82,25 +82,17 @@ function spareReport(manager: Manager, { image, nesting, local }: SliverRecord):
 
 /** The record as a spec, without loans: a document does not list them, and existing ones are kept. Held slivers have no `expiresAt`. */
 function specOf(record: SliverRecord): SliverSpec {
-  const { name, generation, instantiation, expiresAt, keys, image, initscript, delegations, rspec, tags } =
-    record;
-  return {
-    name,
-    generation,
-    instantiation,
+  const { name, generation, instantiation, initscript, expiresAt, image, devices, caches, volumes } = record;
+  return structuredClone({
+    ...{ name, generation, instantiation, initscript },
     held: record.held === true,
-    ...defined({ expiresAt }),
-    keys: [...keys],
-    ...defined({ image }),
-    initscript,
+    ...defined({ expiresAt, image, devices, caches, volumes }),
     ...(record.nesting === true ? { nesting: true } : {}),
-    ...(record.devices === undefined ? {} : { devices: [...record.devices] }),
-    ...(record.caches === undefined ? {} : { caches: [...record.caches] }),
-    ...(record.volumes === undefined ? {} : { volumes: [...record.volumes] }),
-    delegations: [...delegations],
-    rspec: { ...rspec },
-    tags: { ...tags },
-  };
+    keys: record.keys,
+    delegations: record.delegations,
+    rspec: record.rspec,
+    tags: record.tags,
+  }) as SliverSpec;
 }
 
 /** The launcher waits for `settled` and not for a phase: a sliver can run with keys or limits of before. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { COUNTERS, readUsage } from "../../src/isolation/cgroups/usage.ts";
+import { COUNTERS, readUsage, withRate } from "../../src/isolation/cgroups/usage.ts";
 
 describe("what a sliver uses", () => {
   test("in v2", () => {
@@ -60,5 +60,15 @@ describe("what a sliver uses", () => {
     });
     const bytes = new Map([["blkio.throttle.io_service_bytes_recursive", "Total 0\n"]]);
     expect(readUsage(COUNTERS.io![1], bytes)).toEqual({ ioRead: 0, ioWritten: 0 });
+  });
+
+  test("of the CPU also now, once it was read twice since the start", () => {
+    const half = { cpu: 16_000, cpuNow: 500 };
+    expect(withRate({ cpu: 16_000 }, { cpu: 1_000 }, 30_000)).toEqual(half);
+    expect(withRate({ cpu: 16_000 }, { cpu: 16_000, cpuNow: 9 }, 30_000)).toEqual({ cpu: 16_000, cpuNow: 0 });
+    for (const before of [undefined, {}, { cpu: 20_000 }])
+      expect(withRate({ cpu: 16_000 }, before, 30_000)).toEqual({ cpu: 16_000 });
+    expect(withRate({ memory: 1 }, { cpu: 1 }, 30_000)).toEqual({ memory: 1 });
+    expect(withRate({ cpu: 2 }, { cpu: 1 }, 0)).toEqual({ cpu: 2 });
   });
 });

@@ -104,3 +104,9 @@ export function readUsage(
     }),
   );
 }
+
+/** The usage with `cpuNow` since an earlier one of the same sliver, `ms` before. A lower count began anew: the sliver was started again. */
+export function withRate(usage: SliverUsage, before: SliverUsage | undefined, ms: number): SliverUsage {
+  const spent = (usage.cpu ?? Number.NaN) - (before?.cpu ?? Number.NaN);
+  return spent >= 0 && ms > 0 ? { ...usage, cpuNow: Math.round((spent * 1000) / ms) } : usage;
+}

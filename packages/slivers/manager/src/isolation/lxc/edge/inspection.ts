@@ -2,6 +2,7 @@ import { defined } from "@nodeyard/runtime";
 import type { SliverUsage, VolumeReport } from "@nodeyard/sliver-protocol";
 import type { Observed } from "../../../core/plan.ts";
 import { isSpare } from "../../../core/spares.ts";
+import { withRate } from "../../cgroups/usage.ts";
 import type { Volume } from "../../storage/caches.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import { type Names, readMarkName } from "../names.ts";
@@ -107,7 +108,7 @@ export class Inspection {
     let last = this.#usages.get(name);
     const now = options.clock.monotonic();
     if (last === undefined || now - last.at > USAGE_AGE) {
-      last = { at: now, usage: await cgroups.usage(name) };
+      last = { at: now, usage: withRate(await cgroups.usage(name), last?.usage, now - (last?.at ?? now)) };
       this.#usages.set(name, last);
     }
     return { ...counted, usage: disk === undefined ? last.usage : { ...last.usage, disk } };
