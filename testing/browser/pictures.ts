@@ -1,4 +1,4 @@
-/** `npm run pictures`: takes the pictures of docs/images, of a seeded pool; needs Debian's chromium and pngquant. */
+/** `npm run pictures [VIEW...]`: takes the pictures of docs/images, of a seeded pool; needs Debian's chromium and pngquant. */
 import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,11 +14,13 @@ mkdirSync(FOLDER, { recursive: true });
 await using site = await PoolSite.start();
 const operator = await site.token("operator", "operator");
 const call = site.as(operator);
-const seeded = await seed(call);
+const seeded = await seed(call, site);
 await using browser = await openBrowser();
 await using watched = await visit(browser, site, operator);
 const { page } = watched;
+const wanted = process.argv.slice(2);
 for (const [name, address] of await views(call, seeded)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
   await page.goto(`/#/${address}`);
   await settled(page);
   // What a view asks for besides, such as the last lines of a log.

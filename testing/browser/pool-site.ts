@@ -28,14 +28,14 @@ export class PoolSite implements AsyncDisposable {
   readonly #token = join(this.folder, "webapp-token");
   readonly #port: number;
   /** A real sliver manager whose slivers are in its memory. */
-  readonly #machine = new Machine("rack-7");
+  readonly machine = new Machine("rack-7");
   #up: Daemon | undefined;
 
   static async start(): Promise<PoolSite> {
     const site = new PoolSite(await freePort());
     try {
       await writeLastDay(site.#state);
-      await site.#machine.start();
+      await site.machine.start({ machine: { cpu: 4000, highestIndex: 30, spares: 1 } });
       await site.startUp();
       return site;
     } catch (error) {
@@ -98,7 +98,7 @@ export class PoolSite implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop("SIGKILL");
-    await this.#machine.stop();
+    await this.machine.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }
 
@@ -132,6 +132,7 @@ labels:
   - {name: arm-board}
   - {name: gpu}
   - {name: slice, min-ready: 1}
+  - {name: build}
 diskimages:
   - {name: debian-trixie, build-command: [${builds}], username: zuul}
   - {name: centos-stream, build-command: [${fails}], username: zuul}
@@ -160,12 +161,14 @@ providers:
     ${pool(4, ["gpu"])}
   - name: rack
     driver: sliver
-    machines: [{name: ${this.#machine.name}, socket: ${this.#machine.socket}}]
-    signing-keys: ${this.#machine.keysFile}
+    machines: [{name: ${this.machine.name}, socket: ${this.machine.socket}}]
+    signing-keys: ${this.machine.keysFile}
     pools:
       - name: main
         max-servers: 6
-        labels: [{name: slice, cpu-guarantee: 1000, cpu-cap: 2000, memory-guarantee: 512, disk: 2048, lend: idle, host-key-checking: false}]
+        labels:
+          - {name: slice, cpu-guarantee: 1000, cpu-cap: 2000, memory-guarantee: 512, memory: 1024, disk: 2048, lend: idle, host-key-checking: false}
+          - {name: build, cpu-guarantee: 500, memory: 1536, disk: 1024, caches: [{name: ccache, size: 1000, commit: success}], host-key-checking: false}
 `;
   }
 }

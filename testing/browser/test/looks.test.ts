@@ -38,7 +38,7 @@ describe.skipIf(requireChromium())("every view", () => {
     [browser, site] = await Promise.all([openBrowser(), PoolSite.start()]);
     operator = await site.token("operator", "operator");
     call = site.as(operator);
-    seeded = await seed(call);
+    seeded = await seed(call, site);
   });
   afterAll(async () => {
     await browser?.close();

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   type Call,
   HELD_FOR,
+  JOB,
   listed,
   live,
   load,
@@ -31,7 +32,7 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     [browser, site] = await Promise.all([openBrowser(), PoolSite.start()]);
     operator = await site.token("operator", "operator");
     call = site.as(operator);
-    seeded = await seed(call);
+    seeded = await seed(call, site);
   });
   afterAll(async () => {
     await browser?.close();
@@ -137,21 +138,59 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     expect(watched.faults).toEqual([]);
   });
 
-  test("slivers have the colours of their nodes' states, and say who lends what to which node", async () => {
+  test("a machine shows what each sliver has, uses, borrows and lends, for whom, and its spares and caches", async () => {
     await using watched = await visit(browser, site, operator, "slivers");
     const { page } = watched;
     const machine = page.getByRole("region", { name: "rack-7" });
-    await machine.locator(".cards > li").first().waitFor();
-    const colours = (of: string, property: string) =>
-      page.evaluate<readonly string[]>(
-        `[...document.querySelectorAll("${of}")].map((one) => getComputedStyle(one).getPropertyValue("${property}"))`,
-      );
-    const drawn = await colours(".amounts > li:first-child .bar > span", "background-color");
-    expect(drawn).toEqual(await colours(".cards > li .state > span", "color"));
-    expect(new Set(drawn).size).toBe(2);
-    const lent = machine.getByText(/^↳ lends cpu cap 0.5 cores to \d{10}$/).first();
+    const [lease] = await listed(call, `/v1/leases?id=${seeded.built}`);
+    const [node] = lease!.nodes as readonly string[];
+    const of = (text: string | RegExp) => machine.locator(".cards > li").filter({ hasText: text });
+    const built = of(JOB.name).filter({ hasText: node! });
+    await built.getByText("0.7 cores in use, 0.5 cores guaranteed").waitFor();
+    expect(await built.getByText("960 MiB in use, 1.5 GiB at most").count()).toBe(1);
+    expect(await built.getByRole("link", { name: "gitea build 4711" }).getAttribute("href")).toBe(JOB.url);
+    expect(await built.getByRole("link", { name: seeded.built }).count()).toBe(1);
+    expect(await of("suspended").getByText("its document holds it").count()).toBe(1);
+    expect(await of("killed for memory").getByText("the kernel killed 1 process").count()).toBe(1);
+    expect(await of(/0\.5 cores borrowed/).count()).toBe(2);
+    const lent = of(/1 core lent/)
+      .getByText(/^↳ lends cpu cap 0.5 cores to \d{10}$/)
+      .first();
     expect(await lent.getByRole("link").getAttribute("href")).toMatch(/^#\/nodes\/\d{10}$/);
-    expect(await machine.getByText("cpu share 32").first().isVisible()).toBe(false);
+    // What is drawn is what is said, and no two parts look alike.
+    const widths = await built
+      .locator("ul.having > li:nth-child(2) .track > span")
+      .evaluateAll((all) => all.map((one) => [one.className, one.style.width]));
+    expect(widths).toEqual([
+      ["cap", "100%"],
+      ["used", "62.5%"],
+    ]);
+    const looks = await machine.locator(".legend .track > span").evaluateAll((all) =>
+      all.map((one) => {
+        const { backgroundImage, backgroundColor, borderStyle } =
+          one.ownerDocument.defaultView!.getComputedStyle(one);
+        return [backgroundImage, backgroundColor, borderStyle].join();
+      }),
+    );
+    expect(new Set(looks).size).toBe(5);
+    expect(await machine.getByText("kept ready: 1 of the default image (running)").count()).toBe(1);
+    const cache = machine.getByRole("row").filter({ hasText: "ccache" });
+    expect((await cache.getByRole("cell").allTextContents()).slice(0, 3)).toEqual([
+      "label=build",
+      "310 MiB",
+      "1 sliver",
+    ]);
+    expect(await cache.getByRole("link").getAttribute("href")).toMatch(/^#\/nodes\/\d{10}$/);
+    const raw = built.getByText("memory cap 1.5 GiB").first();
+    expect(await raw.isVisible()).toBe(false);
+    await built.getByText("Details").click();
+    expect(await raw.isVisible()).toBe(true);
+    await page.goto("/#/providers/rack");
+    await page.getByRole("link", { name: "Its machines and their slivers" }).click();
+    await heading(page, /^Sliver machines of rack/).waitFor();
+    await page.goto("/#/providers/east");
+    await heading(page, "Provider east").waitFor();
+    expect(await page.getByRole("link", { name: "Its machines" }).count()).toBe(0);
     expect(watched.faults).toEqual([]);
   });
 

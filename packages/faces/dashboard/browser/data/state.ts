@@ -59,6 +59,18 @@ export function rows<K extends Kind>(kind: K): readonly Rows[K][] {
   return [...tables[kind].values()];
 }
 
+/** Whether machines of the provider, or of any, are divided into slivers. */
+export function hasSlivers(provider?: string): boolean {
+  return rows("standing").some(
+    (one) => one.kind === "sliver-machine" && (provider ?? one.provider) === one.provider,
+  );
+}
+
+/** The lease that holds the node. */
+export function leaseOf(node: string): Rows["lease"] | undefined {
+  return rows("lease").find(({ nodes }) => nodes.includes(node));
+}
+
 /** How many requests wait for nodes of a label. */
 export function waitingFor(label: string): number {
   const counts = requestsByLabel.of(label);

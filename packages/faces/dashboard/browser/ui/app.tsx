@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { logOut, mayOperate, resumeSession, seesEverything, session } from "../data/api.ts";
 import { whoText } from "../data/format.ts";
 import { address, go, hrefOf } from "../data/route.ts";
+import { hasSlivers } from "../data/state.ts";
 import { type Connection, connection, follow, unfollow } from "../data/stream.ts";
 import { nextTheme, theme } from "../data/theme.ts";
 import { AuditView } from "../views/audit.tsx";
@@ -36,7 +37,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   leases: { title: "Leases", show: LeasesView },
   images: { title: "Images", show: ImagesView, whose: seesEverything },
   providers: { title: "Providers", show: ProvidersView, whose: seesEverything },
-  slivers: { title: "Slivers", show: SliversView, whose: seesEverything },
+  slivers: { title: "Slivers", show: SliversView, whose: () => seesEverything() && hasSlivers() },
   plan: { title: "Plan", show: PlanView, whose: mayOperate },
   audit: { title: "Audit", show: AuditView, whose: mayOperate },
   labels: { title: "Label", show: LabelView, named: false },

@@ -2,7 +2,7 @@ import { span } from "@nodeyard/client/steps";
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import { now } from "../data/clock.ts";
-import { msOf } from "../data/format.ts";
+import { msOf, whoText } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import type { LeaseRow } from "../data/rows.ts";
 
@@ -27,6 +27,7 @@ const STATES: Readonly<Record<string, readonly [sign: string, tone: string]>> = 
   waiting: ["○", "wait"],
   init: ["○", "wait"],
   hold: ["■", "held"],
+  suspended: ["■", "held"],
   paused: ["■", "held"],
   deleting: ["◇", "quiet"],
   released: ["◇", "quiet"],
@@ -34,6 +35,7 @@ const STATES: Readonly<Record<string, readonly [sign: string, tone: string]>> = 
   failing: ["✕", "bad"],
   failed: ["✕", "bad"],
   aborted: ["✕", "bad"],
+  "killed for memory": ["✕", "bad"],
 };
 
 export function toneOf(state: string): string {
@@ -86,6 +88,11 @@ export function Link({ view, id }: { readonly view: string; readonly id: string 
       {id}
     </a>
   );
+}
+
+/** All leases of the owner are one step away. */
+export function Owner({ owner }: { readonly owner: string }) {
+  return <a href={hrefOf("leases", undefined, { q: owner })}>{whoText(owner)}</a>;
 }
 
 /** The job of a CI that a lease is for, with a link to its page there. The server takes links of the web only. */

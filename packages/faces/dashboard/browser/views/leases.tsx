@@ -1,14 +1,14 @@
 import type { NodeAccess } from "@nodeyard/client";
 import { useState } from "preact/hooks";
 import { call, list, mayLease, session } from "../data/api.ts";
-import { knownHosts, msOf, sshLine, whoText } from "../data/format.ts";
+import { knownHosts, msOf, sshLine } from "../data/format.ts";
 import { address, go, hrefOf, refine } from "../data/route.ts";
 import type { LeaseRow } from "../data/rows.ts";
 import { row } from "../data/state.ts";
 import { Action, Duration } from "../ui/dialog.tsx";
 import { Labels } from "../ui/facts.tsx";
 import { ListPage } from "../ui/list-page.tsx";
-import { Age, Copy, Job, Link, Problem, State, When } from "../ui/pieces.tsx";
+import { Age, Copy, Job, Link, Owner, Problem, State, When } from "../ui/pieces.tsx";
 import { Story } from "../ui/story.tsx";
 import { useChange, useLoad } from "../ui/use.ts";
 import type { Column } from "../ui/virtual-list.tsx";
@@ -154,11 +154,6 @@ function LeaseView({ id }: { readonly id: string }) {
       </Story>
     </>
   );
-}
-
-/** All leases of the owner are one step away. */
-function Owner({ owner }: { readonly owner: string }) {
-  return <a href={hrefOf("leases", undefined, { q: owner })}>{whoText(owner)}</a>;
 }
 
 function isOpen({ state }: LeaseRow): boolean {

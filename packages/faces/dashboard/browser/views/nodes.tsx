@@ -2,7 +2,7 @@ import { call, mayLease, mayOperate } from "../data/api.ts";
 import { knownHosts, msOf, sshLine } from "../data/format.ts";
 import { hrefOf } from "../data/route.ts";
 import type { NodeRow } from "../data/rows.ts";
-import { row, rows } from "../data/state.ts";
+import { leaseOf, row, rows } from "../data/state.ts";
 import { Action, Duration } from "../ui/dialog.tsx";
 import { Labels } from "../ui/facts.tsx";
 import { ListPage } from "../ui/list-page.tsx";
@@ -67,7 +67,7 @@ export function NodesView({ id }: { readonly id: string | undefined }) {
 
 /** The job of a CI that has the node, by the lease that holds it. */
 function jobOf({ id }: NodeRow) {
-  return rows("lease").find(({ nodes }) => nodes.includes(id))?.job ?? null;
+  return leaseOf(id)?.job ?? null;
 }
 
 function addressOf({ interface_ip, public_ipv4, ipv6, private_ipv4 }: NodeRow): string | undefined {

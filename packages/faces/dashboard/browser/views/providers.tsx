@@ -1,6 +1,6 @@
 import { hrefOf } from "../data/route.ts";
 import type { Provider, Use } from "../data/rows.ts";
-import { nodesByProvider, rows, versions } from "../data/state.ts";
+import { hasSlivers, nodesByProvider, rows, versions } from "../data/state.ts";
 import { Amounts } from "../ui/amounts.tsx";
 import { isWrong, StandingLine } from "../ui/attention.tsx";
 import { Facts } from "../ui/facts.tsx";
@@ -95,6 +95,7 @@ function ProviderCard({ provider, whole }: { readonly provider: Provider; readon
           )}
         </p>
       ))}
+      {hasSlivers(name) && <a href={hrefOf("slivers", name)}>Its machines and their slivers</a>}
       {standings.map((standing) => (
         <UseOf
           key={standing.launcher}

@@ -1,10 +1,12 @@
-import { amountText, resourceText } from "@nodeyard/client/amounts";
+import { amountText, BAR_RESOURCES, type Having, resourceText } from "@nodeyard/client/amounts";
 import { call } from "../data/api.ts";
 import { hrefOf } from "../data/route.ts";
 import type { Machines } from "../data/rows.ts";
-import { row, versions } from "../data/state.ts";
-import { part } from "../ui/amounts.tsx";
-import { Link, Problem, Section, State, toneOf } from "../ui/pieces.tsx";
+import { leaseOf, row, versions } from "../data/state.ts";
+import { Caches } from "../ui/caches.tsx";
+import { Facts, Labels, Prose } from "../ui/facts.tsx";
+import { HavingBars, Legend } from "../ui/having.tsx";
+import { Job, Link, Owner, Problem, Section, State } from "../ui/pieces.tsx";
 import { useChange, useLoad } from "../ui/use.ts";
 
 type Machine = Machines["items"][number];
@@ -14,16 +16,19 @@ type Sliver = Machine["slivers"][number];
 const SETTLED_MS = 5_000;
 const SOME_CHANGES = 50;
 
-export function SliversView() {
-  const { data, error, loading, reload } = useLoad("slivers", () =>
-    call<Machines>("GET", "/v1/sliver-machines"),
+/** The machines of a provider, or of all. */
+export function SliversView({ id }: { readonly id: string | undefined }) {
+  const query = id === undefined ? "" : `?provider=${encodeURIComponent(id)}`;
+  const { data, error, loading, reload } = useLoad(`slivers ${id}`, () =>
+    call<Machines>("GET", `/v1/sliver-machines${query}`),
   );
   useChange(Math.floor(versions.node.value / SOME_CHANGES), SETTLED_MS, reload);
   return (
     <>
       <header>
         <h1>
-          Sliver machines <span class="count">{data?.items.length}</span>
+          Sliver machines {id !== undefined && `of ${id} `}
+          <span class="count">{data?.items.length}</span>
         </h1>
         <button type="button" onClick={reload} disabled={loading}>
           Ask again
@@ -55,81 +60,79 @@ export function SliversView() {
   );
 }
 
-function MachineCard({
-  machine: { error, remarks, capacity, guaranteed, slivers },
-}: {
-  readonly machine: Machine;
-}) {
-  const named = slivers.filter(({ use }) => use !== "free");
+function MachineCard({ machine }: { readonly machine: Machine }) {
+  const { error, remarks, capacity, guaranteed, uses, slivers, spares, caches } = machine;
+  const whole: Having = { caps: capacity, guarantees: guaranteed, uses, borrowed: {} };
+  const others = Object.entries(capacity).filter(([resource]) => !isBarred(resource));
   return (
     <div class="stack">
       <Problem error={error ?? undefined} />
       {remarks.map((remark) => (
-        <p key={remark}>{remark}</p>
+        <p key={remark}>
+          <Prose text={remark} />
+        </p>
       ))}
-      <ul class="amounts">
-        {Object.entries(capacity).map(([resource, whole]) => (
-          <li key={resource}>
-            <span>{resourceText(resource)}</span>
-            <span class="bar tall" aria-hidden="true">
-              {named.map((sliver) => (
-                <span
-                  key={sliver.name}
-                  class={toneOf(stateOf(sliver))}
-                  style={{ width: part(sliver.guarantees[resource] ?? 0, whole) }}
-                  title={`${sliver.node ?? sliver.name}: ${amountText(resource, sliver.guarantees[resource] ?? 0)}`}
-                />
-              ))}
-            </span>
-            <span>
-              {amountText(resource, guaranteed[resource] ?? 0)} of {amountText(resource, whole)}
-            </span>
-          </li>
-        ))}
-      </ul>
+      {error === null && (
+        <>
+          <Legend />
+          <HavingBars of={whole} among={[whole]} />
+          <p class="dim">
+            {[
+              ...others.map(
+                ([resource, most]) =>
+                  `${resourceText(resource)}: ${amountText(resource, guaranteed[resource] ?? 0)} of ${amountText(resource, most)}`,
+              ),
+              `kept ready: ${sparesText(spares)}`,
+            ].join("; ")}
+          </p>
+        </>
+      )}
       <ul class="cards">
         {slivers.map((sliver) => (
-          <SliverLine key={sliver.name} sliver={sliver} of={named} />
+          <SliverCard key={sliver.name} sliver={sliver} among={slivers} />
         ))}
       </ul>
+      <Caches caches={caches} />
     </div>
   );
 }
 
-/** The state of its node, which has its colour everywhere; of a sliver that is no node, whether it is used. */
-function stateOf({ node, use }: Sliver): string {
+function isBarred(resource: string): boolean {
+  return BAR_RESOURCES.some((one) => one === resource);
+}
+
+/** "2 of job (running)". */
+function sparesText(spares: Machine["spares"]): string {
+  const kinds = Map.groupBy(spares, ({ image, phase }) => `${image ?? "the default image"} (${phase})`);
+  return [...kinds].map(([kind, all]) => `${all.length} of ${kind}`).join(", ") || "none";
+}
+
+/** The state of its node; of a sliver that is no node, whether it is used. */
+function stateOf({ node, use, held }: Sliver): string {
+  if (held) return "suspended";
   return (node === null ? undefined : row("node", node)?.state) ?? use;
 }
 
-function SliverLine({ sliver, of }: { readonly sliver: Sliver; readonly of: readonly Sliver[] }) {
-  const { name, node, use, phase, doing, error, remarks, guarantees, rspec, effective, loans } = sliver;
-  const amount = (resource: string, one: number) => `${resourceText(resource)} ${amountText(resource, one)}`;
-  const guaranteed = Object.entries(guarantees).filter(
-    ([resource, one]) => resource !== "instances" && one > 0,
-  );
-  const label = node === null ? undefined : row("node", node)?.label.join(", ");
-  const borrowed = Object.entries(effective).filter(([resource, now]) => now > (rspec[resource] ?? 0));
+function SliverCard({ sliver, among }: { readonly sliver: Sliver; readonly among: readonly Sliver[] }) {
+  const { name, node, use, phase, doing, error, remarks, usage, guarantees, rspec, effective, loans } =
+    sliver;
   const called = (sliverName: string) => {
-    const other = of.find((one) => one.name === sliverName)?.node;
+    const other = among.find((one) => one.name === sliverName)?.node;
     return other == null ? sliverName : <Link view="nodes" id={other} />;
   };
   return (
     <li>
       <p>
         <State state={stateOf(sliver)} />{" "}
+        {(usage.memoryKills ?? 0) > 0 && <State state="killed for memory" />}{" "}
         {node === null ? use === "free" ? "Free part" : name : <Link view="nodes" id={node} />}{" "}
-        <span class="dim">
-          {[label, ...guaranteed.map(([resource, one]) => amount(resource, one)), doing]
-            .filter(Boolean)
-            .join(", ")}
-        </span>
+        {node !== null && <Labels labels={row("node", node)?.label ?? []} />}{" "}
+        {node !== null && <Holder node={node} />} {doing !== null && <span class="dim">{doing}</span>}
       </p>
-      {borrowed.map(([resource, now]) => (
-        <p key={resource}>↰ borrows {amount(resource, now - (rspec[resource] ?? 0))}</p>
-      ))}
+      <HavingBars of={sliver} among={among} />
       {loans.map(({ to, resource, amount: lent, refused }) => (
         <p key={`${to} ${resource}`} class={refused === null ? "" : "dim"}>
-          ↳ lends {amount(resource, lent)} to {called(to)}
+          ↳ lends {resourceText(resource)} {amountText(resource, lent)} to {called(to)}
           {refused !== null && `: refused, ${refused}`}
         </p>
       ))}
@@ -139,12 +142,53 @@ function SliverLine({ sliver, of }: { readonly sliver: Sliver; readonly of: read
       <Problem error={error ?? undefined} />
       <details>
         <summary>Details</summary>
-        <p class="dim">
-          {[`sliver ${name}`, phase, ...Object.entries(effective).map(([key, one]) => amount(key, one))].join(
-            ", ",
-          )}
-        </p>
+        <Facts
+          facts={{
+            sliver: name,
+            phase,
+            also_guaranteed: amountsText(guarantees, ([key]) => key !== "instances" && !isBarred(key)),
+            rspec: amountsText(rspec),
+            rspec_after_loans: amountsText(effective, ([key, one]) => one !== rspec[key]),
+            usage: Object.entries(usage).map(([key, one]) => `${key} ${one}`),
+          }}
+        />
       </details>
     </li>
+  );
+}
+
+/** Raw amounts, in words. */
+function amountsText(
+  amounts: Sliver["rspec"],
+  isShown: (entry: [resource: string, amount: number]) => boolean = () => true,
+): string {
+  return Object.entries(amounts)
+    .filter(isShown)
+    .map(([resource, one]) => `${resourceText(resource)} ${amountText(resource, one)}`)
+    .join(", ");
+}
+
+/** The client and job that have the node. */
+function Holder({ node }: { readonly node: string }) {
+  const lease = leaseOf(node);
+  if (lease !== undefined)
+    return (
+      <>
+        for <Owner owner={lease.owner} />
+        {lease.job != null && (
+          <>
+            , job <Job job={lease.job} />
+          </>
+        )}
+        , lease <Link view="leases" id={lease.id} />
+      </>
+    );
+  const request = row("node", node)?.allocated_to;
+  if (request == null) return null;
+  return (
+    <>
+      for <Prose text={row("request", request)?.requestor ?? "request"} />,{" "}
+      <Link view="requests" id={request} />
+    </>
   );
 }
