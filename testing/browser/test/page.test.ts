@@ -157,6 +157,10 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
       .getByText(/^↳ lends cpu cap 0.5 cores to \d{10}$/)
       .first();
     expect(await lent.getByRole("link").getAttribute("href")).toMatch(/^#\/nodes\/\d{10}$/);
+    const printed = await site.run("sliverd", "status", site.machine.socket, "--wide");
+    expect(printed).toMatch(
+      new RegExp(`${node} \\| token:operator, gitea 4711 \\| busy, running +\\| memory \\| 960 MiB`),
+    );
     // What is drawn is what is said, and no two parts look alike.
     const widths = await built
       .locator("ul.having > li:nth-child(2) .track > span")

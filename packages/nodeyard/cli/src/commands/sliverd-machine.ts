@@ -10,7 +10,8 @@ import {
 } from "@nodeyard/client/amounts";
 import type { shownMachine } from "@nodeyard/driver-sliver/shown";
 import { ageOf, type Column, jsonOnly, plain, renderTable } from "@nodeyard/operations/listing";
-import { printJson, printRows } from "../listing.ts";
+import type { LeaseRow } from "../backend/backend.ts";
+import { printRows } from "../listing.ts";
 import type { Session } from "../session.ts";
 
 type Machine = ReturnType<typeof shownMachine>;
@@ -77,21 +78,28 @@ function lendsText({ lends }: SliverRow): string {
 /** Characters of a bar. */
 const BAR = 30;
 
-/** `sliverd status --wide`: what the page shows of a machine. */
-export function printWide(session: Session, machine: Machine, json: boolean): void {
+/** `sliverd status --wide`: what the page shows of a machine. `leases`: those that hold its nodes. */
+export function printWide(session: Session, machine: Machine, leases: readonly LeaseRow[]): void {
   const { io } = session;
-  if (json) return printJson(io, machine);
   const { name, capacity: caps, guaranteed: guarantees, uses, slivers, spares, caches } = machine;
   const whole: Having = { caps, guarantees, uses, borrowed: {} };
   const lines = BAR_RESOURCES.flatMap((resource) => [
-    barLine([name, "", "machine"], whole, resource, wholeOf([whole], resource)),
+    barLine([name, "", "", "machine"], whole, resource, wholeOf([whole], resource)),
     ...slivers.map((one) => {
       const state = `${one.use}, ${one.held ? "suspended" : (one.doing ?? one.phase)}`;
-      return barLine([one.name, one.node, state], one, resource, wholeOf(slivers, resource));
+      return barLine(
+        [one.name, one.node, holderText(leases, one.node), state],
+        one,
+        resource,
+        wholeOf(slivers, resource),
+      );
     }),
   ]);
   io.out(
-    renderTable(["Sliver", "Node", "State", "Of", "Used", "Guaranteed", "At Most", "Loans", "Bar"], lines),
+    renderTable(
+      ["Sliver", "Node", "For", "State", "Of", "Used", "Guaranteed", "At Most", "Loans", "Bar"],
+      lines,
+    ),
   );
   io.out(
     `${Object.values(LAYERS)
@@ -113,6 +121,13 @@ export function printWide(session: Session, machine: Machine, json: boolean): vo
     ),
   );
   for (const line of [...(error === null ? [] : [error]), ...remarks, ...own]) io.out(`${plain(line)}\n`);
+}
+
+/** Owner and job of the node's lease. */
+function holderText(leases: readonly LeaseRow[], node: string | null): string {
+  const lease = leases.find(({ nodes }) => node !== null && nodes.includes(node));
+  const job = lease?.job == null ? [] : [`${lease.job.system} ${lease.job.id}`];
+  return lease === undefined ? "" : [lease.owner, ...job].join(", ");
 }
 
 function barLine(

@@ -36,13 +36,14 @@ test("`--wide` has guarantee, cap and use with a bar, spares and what was killed
   machine.use({ ada: { usage, memoryKills: 2 } });
   await machine.change((slivers) => void slivers.set("ada", { ...slivers.get("ada")!, held: true }));
   await machine.until(({ slivers }) => slivers[0]?.usage !== undefined && slivers[0].held === true);
-  const { out } = await new Running(["sliverd", "status", machine.socket, "--wide"]).ended;
+  const { out, err } = await new Running(["sliverd", "status", machine.socket, "--wide"]).ended;
+  expect(err, "a sliver that is no node has no lease to look for").toBe("");
   const half = (line: string) => `\\| ${line} +\\|  +\\| #{15}-{15} \\|`;
   expect(out).toMatch(
-    /\| ada +\| +\| busy, suspended +\| cpu +\| 0.125 cores +\| 0.25 cores +\| 0.5 cores +\| +\| #{8}={7}-{15} \|/,
+    /\| ada +\| +\| +\| busy, suspended +\| cpu +\| 0.125 cores +\| 0.25 cores +\| 0.5 cores +\| +\| #{8}={7}-{15} \|/,
   );
   expect(out).toMatch(new RegExp(half("memory +\\| 512 MiB +\\| +\\| 1.0 GiB")));
-  expect(out).toMatch(/\| here +\| +\| machine +\| cpu +\| 0.125 cores +\| 0.25 cores +\| 4 cores /);
+  expect(out).toMatch(/\| here +\| +\| +\| machine +\| cpu +\| 0.125 cores +\| 0.25 cores +\| 4 cores /);
   expect(out).toMatch(/# in use/);
   expect(out).toMatch(/\| the default image \| running \|/);
   expect(out).toMatch(/^ada: its memory \(1024 MiB\) was full: the kernel killed 2 processes$/m);
@@ -53,6 +54,21 @@ test("`--wide` has guarantee, cap and use with a bar, spares and what was killed
     spares: [{ phase: "running", image: null }],
     slivers: [{ name: "ada", held: true, caps: { millicores: 500, ram: 1_024, "disk-mib": 64 } }],
   });
+});
+
+test("`--wide` where no pool is known says that, and shows the rest", async () => {
+  const tags = { node: "0000000042" };
+  await machine.change(
+    (slivers) => void slivers.set("n0000000042", { ...slivers.get("ada")!, name: "n0000000042", tags }),
+  );
+  await machine.until(({ slivers }) => slivers[1]?.phase === "running");
+  const words = ["--state", join(machine.folder, "none"), "sliverd", "status", machine.socket, "--wide"];
+  const { code, out, err } = await new Running(words).ended;
+  expect({ code, err }).toEqual({
+    code: 0,
+    err: expect.stringMatching(/^nodeyard: not known here is who has the nodes: /),
+  });
+  expect(out).toMatch(/\| n0000000042 \| 0000000042 \| +\| busy, /);
 });
 
 test("one that is not there is named in one line", async () => {
