@@ -77,6 +77,8 @@ const fields = {
   until: optional("until", null, numberOrNull),
   /** Null when the client returned the lease without a verdict. */
   verdict: optional<LeaseVerdict | null>("verdict", null, oneOf(...leaseVerdicts)),
+  /** It was released because its time was over: its client may still use its nodes. */
+  expired: optional("expired", false, bool),
   /** Its client said when it returned the lease that its job ended well: what the nodes leave may serve later jobs. */
   commit: optional("commit", false, bool),
   /** Null: its client did not say. */

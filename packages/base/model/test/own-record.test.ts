@@ -26,6 +26,7 @@ const lease: Lease = {
   heartbeat: 1,
   until: 3,
   verdict: "dirty",
+  expired: true,
   commit: true,
   job: { system: "zuul", id: "b1", name: "unit", url: "https://ci/b1" },
   data: "{}",

@@ -36,6 +36,7 @@ const PLAIN = {
   heartbeat: null,
   until: null,
   verdict: null,
+  expired: false,
   commit: false,
   job: null,
   data: null,

@@ -126,6 +126,7 @@ function newLease(handles: OperationHandles, id: string, options: AskOptions): L
     heartbeat: heartbeatMs,
     until: heartbeatMs === null ? null : until,
     verdict: null,
+    expired: false,
     commit: false,
     job,
     data,

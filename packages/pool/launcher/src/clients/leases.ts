@@ -231,7 +231,8 @@ export class LeaseKeeper {
    * checks the version of the lease in the same commit, so it either comes first, and its node is read here, or it fails.
    */
   async #expire(lease: Lease, entry: OwnEntry): Promise<undefined> {
-    const released: Lease = { ...lease, state: "released" };
+    // Noted, because the launcher that returns the nodes may be another one, by whose clock some time is left.
+    const released: Lease = { ...lease, state: "released", expired: true };
     const data = encodeLease(released, entry.data);
     const { path, version } = entry;
     const [{ stat }] = await this.#context.tree.commit([{ op: "set", path, data, version }] as const);
@@ -241,7 +242,7 @@ export class LeaseKeeper {
   /** Returns the nodes of a released lease, then forgets it. Its request goes too when it was never fulfilled. */
   async #end(lease: Lease, entry: OwnEntry): Promise<undefined> {
     const { tree, journal } = this.#context;
-    const why = this.#left(lease) <= 0 ? "expired" : "released";
+    const why = lease.expired || this.#left(lease) <= 0 ? "expired" : "released";
     const isGood = why === "released" && (lease.verdict === null || lease.verdict === "ok");
     const returned = isGood ? (lease.commit ? "well" : "back") : undefined;
     for (const id of lease.nodes) await giveBack(this.#context, lease.id, id, returned);
