@@ -9,6 +9,9 @@ export const LONG_MS = [190_000, 260_000] as const;
 /** The share of such leases and jobs. */
 export const LONG = 0.04;
 
+/** The share of nodes that are given back as dirty. */
+const DIRTY = 0.3;
+
 /** Plays the CLI: asks for a lease, uses its nodes, and releases it or forgets to. */
 export class LeaseClient {
   open = 0;
@@ -52,7 +55,8 @@ export class LeaseClient {
 
   async #use(lease: string, usedFor: number | undefined): Promise<void> {
     const { clock, random } = this.#handles;
-    const release = () => again(clock, random, () => releaseLease(this.#handles, lease));
+    const verdict = random.float() < DIRTY ? "dirty" : null;
+    const release = () => again(clock, random, () => releaseLease(this.#handles, lease, { verdict }));
     const patience = random.float() < 0.2 ? 300 : Number.POSITIVE_INFINITY;
     for (let waited = 0; ; waited += 100) {
       await sleep(clock, 100);

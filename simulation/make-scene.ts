@@ -190,6 +190,7 @@ export function makeScene(
       onFault(clock.monotonic(), `crash ${point}`);
     },
     onTooLarge: () => scene.count("batch too large"),
+    onCheck: (effect) => void effects.push({ writes: cluster.log.length, effect }),
     onCloudError: (status) => {
       const fault = CLOUD_STATUS[status];
       if (fault !== undefined) scene.count(fault);

@@ -3,10 +3,11 @@ import { createFakeDriver, type FakeCloud, fakeConfig } from "@nodeyard/driver-f
 import { metastaticDriver } from "@nodeyard/driver-metastatic";
 import { staticDriver } from "@nodeyard/driver-static";
 import { Launcher, type LauncherConfig } from "@nodeyard/launcher";
-import { type Clock, type Random, seededRandom } from "@nodeyard/runtime";
+import { type Clock, type Random, seededRandom, sleep } from "@nodeyard/runtime";
 import { Counters, memoryJournal, memoryLog } from "@nodeyard/telemetry";
 import type { MemoryCluster, MemoryTree } from "@nodeyard/tree";
 import { isBadSum } from "./builder/index.ts";
+import type { Effect } from "./checks/index.ts";
 import type { Caller, CloudObserver } from "./cloud-observer.ts";
 import { Traps } from "./effects.ts";
 import { watchedCloud, watchedTree } from "./instruments.ts";
@@ -25,7 +26,15 @@ export interface ProcessEnvironment {
   /** A cloud refused a call, with the status of its answer. */
   readonly onCloudError: (status: number) => void;
   readonly onTooLarge: () => void;
+  /** A node is checked, or was found good; absent: nobody asks. */
+  readonly onCheck?: (effect: Effect) => void;
 }
+
+/** Of checks: how many find a node good, and how many never end. */
+const GOOD = 0.75;
+const HANGS = 0.05;
+/** How long a check takes at most, milliseconds. */
+const CHECK_MS = 4_000;
 
 const SESSION_MS = 4_000;
 /** A wall clock that is ahead of the monotonic one by more than this counts as the session's end (rule 1), milliseconds. */
@@ -66,6 +75,7 @@ export class LauncherProcess {
     this.name = name;
     this.#clock = clock;
     const random: Random = seededRandom(seed);
+    const checks = seededRandom(seed + 2);
     this.life = new Life(clock);
     const processClock = this.life.clock();
     this.tree = cluster.connect({ name, sessionTimeoutMs: SESSION_MS, clock: processClock });
@@ -104,6 +114,19 @@ export class LauncherProcess {
       tree: watchedTree(this.tree, instruments),
       clock: processClock,
       random,
+      check: async ({ node }, signal) => {
+        const [length, result] = [checks.float() * CHECK_MS, checks.float()];
+        const of = { provider: node.provider ?? "", node: node.id, machine: undefined, ours: true };
+        const tell = (moment: Effect["moment"]) => {
+          const { name: client, session, trusted } = this.#caller();
+          environment.onCheck?.({ kind: "check", moment, ...of, client, session, trusted });
+        };
+        tell("sent");
+        await sleep(processClock, result > 1 - HANGS ? Number.MAX_SAFE_INTEGER : length, signal);
+        if (result > GOOD) return "the node is not good";
+        tell("done");
+        return undefined;
+      },
       scan: { scan: async ({ host }) => ({ address: host, family: 4, hostKeys: [] }) },
       log: this.log,
       journal: memoryJournal(100),

@@ -2,6 +2,7 @@ import type { ProviderConfig } from "@nodeyard/driver";
 import { fakeConfig } from "@nodeyard/driver-fake";
 import { metastaticDriver } from "@nodeyard/driver-metastatic";
 import { staticConfig } from "@nodeyard/driver-static";
+import type { Setting } from "./checks/index.ts";
 
 export interface FakePool {
   readonly name: string;
@@ -29,6 +30,12 @@ const OFFERINGS = [
   { "flavor-name": "wide", "min-ram": 16_384 },
 ];
 const PRICES = { spot: 0.03, fixed: 0.1, wide: 0.2 };
+
+/** Labels whose nodes are used again. */
+export const REUSED: NonNullable<Setting["reused"]> = new Map([
+  ["large", { times: 2, forAll: false }],
+  ["zoned", { times: 1, forAll: true }],
+]);
 
 /** Login of the cloud image. */
 const CLOUD_IMAGE = { username: "ci", "python-path": "/usr/bin/python3", "connection-port": 2022 };
@@ -65,6 +72,13 @@ export function fake(
             name: label,
             ...(label === "imaged" ? { diskimage: IMAGE } : { "cloud-image": "image" }),
             "flavor-name": "Fake Flavor",
+            ...(REUSED.has(label) && {
+              reuse: {
+                ...{ check: ["check"], "check-timeout": 5, hours: 1, idle: 20 },
+                times: REUSED.get(label)!.times,
+                for: REUSED.get(label)!.forAll ? "all" : "same",
+              },
+            }),
             // A configuration with one zone does not sell the others.
             ...(label === "offered" && {
               offerings: OFFERINGS.filter(({ zone = "az2" }) => zones?.includes(zone) !== false),

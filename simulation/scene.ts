@@ -56,4 +56,5 @@ export interface Scene {
   readonly countCrash: (point: string) => void;
   readonly onCloudError: (status: number) => void;
   readonly onTooLarge: () => void;
+  readonly onCheck: (effect: Effect) => void;
 }

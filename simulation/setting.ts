@@ -2,7 +2,7 @@ import type { BuilderConfig } from "@nodeyard/builder";
 import type { LauncherConfig } from "@nodeyard/launcher";
 import type { Setting } from "./checks/index.ts";
 import { EXPECTED } from "./expected-nodes.ts";
-import { fake, IMAGE, type Limits, lab, slicer } from "./providers.ts";
+import { fake, IMAGE, type Limits, lab, REUSED, slicer } from "./providers.ts";
 
 export { IMAGE } from "./providers.ts";
 
@@ -62,6 +62,7 @@ export const CHECKED: Setting = {
   zoned: ZONED,
   hosts: "lab",
   expected: EXPECTED,
+  reused: REUSED,
   minReady: new Map([...MIN_READY].map(([name, nodes]) => [name, nodes + (SUSPENDED.get(name) ?? 0)])),
 };
 

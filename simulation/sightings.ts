@@ -10,6 +10,8 @@ export const SIGHTINGS = {
   "breaker closes": "a try of an open breaker succeeded",
   "bought as the best": "a node of a label with several offerings is bought as the cheapest",
   "bought as another": "a node of a label with several offerings is bought as one that is not the cheapest",
+  "checked for another use": "a node that was given back is checked",
+  "free for another use": "a node that was given back has passed its check",
   "slot claimed": "a node is given a slot",
   "slot freed": "a slot is returned",
   "backing node adopted": "a delivered node becomes a backing node",
@@ -35,6 +37,8 @@ export function sightingOfVerdict(code: string): Sighting | undefined {
   return name in SIGHTINGS ? (name as Sighting) : undefined;
 }
 
+/** Free for its user alone, or for all. */
+const AGAIN = /"state":\s*"ready".*"times":[1-9]|"times":[1-9].*"state":\s*"ready"/;
 const CANARIES = "/nodeyard/canaries/";
 const BREAKER = /^\/nodeyard\/breakers\/[^/]+$/;
 const PROBE = /^\/nodeyard\/breakers\/[^/]+\/probe$/;
@@ -65,6 +69,8 @@ function sightingsOfOp(op: Op): readonly Sighting[] {
     // JSON text within JSON text: the record is not parsed, because it may be unreadable.
     const text = Buffer.from(op.data);
     if (text.includes(String.raw`\"failed\":true`)) return ["backing node failed"];
+    if (text.includes('"checking":true')) return ["checked for another use"];
+    if (AGAIN.test(text.toString())) return ["free for another use"];
     if (text.includes('"offering":"spot"')) return ["bought as the best"];
     if (text.includes('"offering":"')) return ["bought as another"];
   }

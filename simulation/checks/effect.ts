@@ -1,7 +1,10 @@
-/** A create or delete of a machine at a cloud. */
+/** A create or delete of a machine at a cloud, or a check whether a node may be used again. */
 export interface Effect {
-  readonly kind: "create" | "delete";
-  /** `sent`: a process makes the call. `done`: the cloud carries it out, whether or not anybody still waits for it. */
+  readonly kind: "create" | "delete" | "check";
+  /**
+   * `sent`: a process makes the call. `done`: the cloud carries it out, whether or not anybody still waits for it; the check found the
+   * node good.
+   */
   readonly moment: "sent" | "done";
   readonly provider: string;
   /** The node that the machine is tagged with; undefined: none. */

@@ -31,12 +31,20 @@ export function takenOf(nodes: ReadonlyMap<string, Znode>): Sums {
     add(pools, `${data.provider}/${data.pool}`, cores);
     add(providers, String(data.provider), cores);
     // Per launcher: launchers do not reserve concurrent launches among themselves. A node with an unreadable record does not count.
-    if (damaged !== true && (data.state === "init" || data.state === "building"))
+    if (damaged !== true && (data.state === "init" || (data.state === "building" && !isChecked(data))))
       add(launching, `${data.provider} ${data.launcher}`, cores);
     const given = (data.allocated_to ?? null) !== null;
     if (given && typeof data.tenant_name === "string") add(tenants, data.tenant_name, cores);
   }
   return { pools, tenants, providers, launching };
+}
+
+/** It was given back, and is not being launched. */
+function isChecked({ driver_data: own }: Znode["data"]): boolean {
+  const { nodeyard } = (own ?? {}) as {
+    readonly nodeyard?: { readonly reuse?: { readonly checking?: true } };
+  };
+  return nodeyard?.reuse?.checking === true;
 }
 
 /** Rule 3: what the records use never exceeds a limit of their pool, provider or tenant, nor the number of concurrent launches. */

@@ -15,6 +15,7 @@ import { Order } from "./order.ts";
 import { Registry } from "./registry.ts";
 import { type Change, Replay, type Znode } from "./replay.ts";
 import { HostsRest } from "./rest.ts";
+import { type Reused, ReusedNodes } from "./reuse.ts";
 import { type Rule, stateOf } from "./rule.ts";
 import { SharesHold } from "./shares.ts";
 import { Slots } from "./slots.ts";
@@ -32,6 +33,8 @@ export interface Setting extends Limits {
   readonly expected?: ReadonlyMap<string, ExpectedFields>;
   /** Weights; absent: requests of one priority are served by age. */
   readonly shares?: ShareWeights | undefined;
+  /** Labels whose nodes are used again. */
+  readonly reused?: ReadonlyMap<string, Reused>;
   /** By label. */
   readonly minReady?: ReadonlyMap<string, number>;
 }
@@ -66,6 +69,7 @@ export class LogCheck {
       new Order(setting.shares !== undefined),
       ...(setting.shares === undefined ? [] : [new SharesHold(setting.shares, setting.tenants)]),
       new HoldLengths(),
+      new ReusedNodes(setting.reused),
       ...(setting.minReady === undefined ? [] : [new MinReady(setting.minReady)]),
     ];
   }

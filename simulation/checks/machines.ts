@@ -27,6 +27,7 @@ export class Machines implements Rule {
     if (node === undefined) throw broken("intent stands before the effect", effect, "it names no node");
     const state = stateOf(replay.nodes.get(node));
     if (moment === "done") {
+      if (kind === "check") return;
       if (!MAY_LOSE.has(state))
         throw broken(
           kind === "create" ? "a machine is made once" : "a machine stays while its node does",
@@ -37,6 +38,8 @@ export class Machines implements Rule {
     }
     if (!effect.trusted)
       throw broken("no effect without trust in the session", effect, "its session may be over");
+    if (kind === "check" && state !== "building")
+      throw broken("a node is checked while nobody has it", effect, `the node is ${state}`);
     if (kind === "create" && state !== "building")
       throw broken("intent stands before the effect", effect, `the node is ${state ?? "without a record"}`);
     if (kind === "create" && effect.type !== boughtAs(replay.nodes.get(node)))

@@ -1,6 +1,6 @@
 import type { AppliedWrite } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
-import type { Change, Replay } from "./replay.ts";
+import type { Change, Replay, Znode } from "./replay.ts";
 import { isLauncher, type Rule, stateOf } from "./rule.ts";
 
 /** A lost event is repaired by a resync, and a clock that jumped is believed, milliseconds. */
@@ -69,11 +69,19 @@ export class MinReady implements Rule {
   }
 }
 
+/** A node that only its last user may have is nobody's spare. */
+function isKept({ data }: Znode): boolean {
+  const { nodeyard } = (data.driver_data ?? {}) as {
+    readonly nodeyard?: { readonly reuse?: { only?: unknown } };
+  };
+  return nodeyard?.reuse?.only !== undefined;
+}
+
 function isIdle({ nodes, nodeLocks }: Replay, id: string, label: string): boolean {
   const node = nodes.get(id);
   // What an unreadable record said before is known to this check, but to no launcher (docs/design/unreadable-records.md).
   if (node?.damaged === true) return false;
-  const free = stateOf(node) === "ready" && (node!.data.allocated_to ?? null) === null;
+  const free = stateOf(node) === "ready" && (node!.data.allocated_to ?? null) === null && !isKept(node!);
   // A locked node is about to be given away, or replaced.
   return free && nodeLocks.holder(id) === undefined && (node!.data.type as string[]).includes(label);
 }

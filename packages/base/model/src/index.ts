@@ -27,6 +27,7 @@ export * from "./remark.ts";
 export * from "./request.ts";
 export * from "./request-id.ts";
 export * from "./returned.ts";
+export * from "./reuse.ts";
 export * from "./slots.ts";
 export * from "./spending.ts";
 export {

@@ -71,6 +71,11 @@ export const counterNames = {
     "change",
   ),
   "launcher.backing_nodes": by("Backing nodes asked for, adopted, failed or released", "provider", "change"),
+  "launcher.launches_saved": by(
+    "Nodes that were given to a request after another use, in place of a launch",
+    "provider",
+    "label",
+  ),
   "launcher.deletes": by("Node deletions that ended", "provider", "result"),
   "launcher.dead_letters": by("Nodes marked because they could not be deleted in many tries", "provider"),
   "launcher.provider_silent": by("Calls of drivers that were not answered in time", "provider", "call"),
@@ -125,6 +130,11 @@ export const durationNames = {
     "provider",
     "result",
   ]),
+  "launcher.check": timed(
+    "Checks of nodes that were given back, to be used again: `passed`, or `failed`",
+    LAUNCH,
+    ["provider", "result"],
+  ),
   "launcher.request": timed("From the creation of a request to its fulfilment", WAIT, ["provider", "pool"]),
   "launcher.provider_call": timed("Calls of drivers: queries, and each step of creating and deleting", CALL, [
     "provider",

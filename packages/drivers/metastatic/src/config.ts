@@ -102,7 +102,14 @@ type Label = Entry<{ readonly name: string; readonly slot: Values<typeof slotTab
 /** The keys of docs/contract/config.md, "Metastatic keys": schema, defaults and compiler. */
 export const metastaticConfig = cloudConfig(
   "metastatic",
-  { provider, pool, label, needed: "validator", offers: "What the pool cuts out of backing nodes." },
+  {
+    provider,
+    pool,
+    label,
+    reuses: false,
+    needed: "validator",
+    offers: "What the pool cuts out of backing nodes.",
+  },
   {
     provider({ pools, own }) {
       demandAgreement(pools.flatMap(({ labels }) => labels));

@@ -25,6 +25,7 @@ import { openTraces, settledWithin, type TraceExport } from "@nodeyard/runtime";
 import { FileJournal, JOURNAL, Live } from "@nodeyard/telemetry";
 import { VERSION } from "@nodeyard/telemetry/machine";
 import { openAudit } from "./audit.ts";
+import { checkNode } from "./edge/check-node.ts";
 import { EVIDENCE, type FileEvidence, openEvidence } from "./edge/evidence-file.ts";
 import { makeStateFolder } from "./edge/files.ts";
 import { planConfig } from "./edge/plan-config.ts";
@@ -101,6 +102,7 @@ export class LauncherRole implements Role {
         clock,
         random,
         scan: driverScanner(createScanner({ clock, random })),
+        check: checkNode,
         log,
         journal,
         history: (subject) => journal.read(subject),

@@ -2,6 +2,7 @@ export { Builder, type BuilderConfig, type BuilderOptions } from "./builder.ts";
 export type { Progress } from "./control/progress.ts";
 export { type AlienImage, alienImages } from "./core/leaked-images.ts";
 export { uploadKey } from "./core/retire.ts";
+export { runHook } from "./edge/hook.ts";
 export { HostDisk } from "./edge/host-disk.ts";
 export { type FolderLock, lockImages } from "./edge/lock.ts";
 export { probeIsolation } from "./edge/run.ts";

@@ -1,4 +1,5 @@
 export { Launcher } from "./launcher.ts";
+export type { CheckOrder, RunCheck } from "./nodes/handles.ts";
 export type { LauncherConfig, LauncherOptions } from "./options.ts";
 export type { Identity } from "./providers/served.ts";
 export { listResources, survey, surveyLeft } from "./providers/survey.ts";

@@ -4,6 +4,7 @@ import type { Budget, LabelPolicy, ShareWeights } from "@nodeyard/scheduler";
 import type { Counters, History, Journal, Log, Subject } from "@nodeyard/telemetry";
 import type { Tree } from "@nodeyard/tree";
 import type { View } from "@nodeyard/view";
+import type { RunCheck } from "./nodes/handles.ts";
 import type { Identity } from "./providers/served.ts";
 
 /** The part of the configuration that the launcher works by. */
@@ -30,6 +31,8 @@ export interface LauncherOptions {
   readonly random: Random;
   /** Connects to a new machine until it answers, and reads its host keys. */
   readonly scan: Scanner;
+  /** Runs programs that say whether a node may be used again; absent: every node is deleted after its use. */
+  readonly check?: RunCheck;
   readonly log: Log;
   readonly journal: Journal;
   readonly counters: Counters;

@@ -97,6 +97,7 @@ export function assemble(
     ...records,
     scan,
     installation,
+    ...defined({ check: options.check }),
     launches,
     pools: serving.pools,
     providers: serving.providers,

@@ -3,6 +3,7 @@ import type { Action, SchedulerEvent } from "@nodeyard/scheduler";
 import type { LiveTask } from "@nodeyard/telemetry";
 import type { MinReady } from "./clients/min-ready.ts";
 import { FailedTries } from "./failed-tries.ts";
+import { checkNode } from "./nodes/check.ts";
 import type { Deletions } from "./nodes/deletions.ts";
 import type { RequestHandles } from "./nodes/handles.ts";
 import { deallocateNode } from "./nodes/node-lock.ts";
@@ -13,6 +14,8 @@ import { handleDecline, handleRequest } from "./requests/handler.ts";
 
 /** Most nodes of one provider that are deleted at the same time. Thousands may be returned together, and each deletion holds memory. */
 const DELETING = 256;
+/** Most nodes that are checked at the same time: each check is a process. */
+const CHECKING = 32;
 /** Time for work that was aborted to end, milliseconds. */
 const GIVE_UP_MS = 2_000;
 
@@ -38,6 +41,7 @@ export class Tasks {
   readonly #failures = new FailedTries();
   /** By provider, so that a cloud that hangs does not delay deletions of the others. */
   readonly #deleting = new Map<string, Gate>();
+  readonly #checking = new Gate(CHECKING);
   /** Aborts the tasks of the present session. */
   #session = new AbortController();
 
@@ -80,6 +84,8 @@ export class Tasks {
         return this.#run("deallocate", action.node, () => this.#deallocate(action.node));
       case "suspend":
         return this.#run("suspend", action.node, (signal) => this.#suspend(action, signal));
+      case "check":
+        return this.#run("check", action.node, (signal, live) => this.#check(action, signal, live));
       case "min-ready":
         return this.#run("min-ready", action.label, () => this.#minReady(action.label, action.count));
       case "pause":
@@ -214,7 +220,7 @@ export class Tasks {
   }
 
   async #delete(
-    { node, version }: Extract<Action, { type: "delete" }>,
+    { node, version, why }: Extract<Action, { type: "delete" }>,
     signal: AbortSignal,
     live: LiveTask,
   ): Promise<SchedulerEvent> {
@@ -222,7 +228,7 @@ export class Tasks {
     const provider = this.#context.view.nodes.byId.get(node)?.record.provider ?? "";
     const retryMs = await this.#gateOf(provider).run(async () => {
       live.at("deletes");
-      return signal.aborted ? undefined : this.#deletions.delete(node, version, signal, live);
+      return signal.aborted ? undefined : this.#deletions.delete(node, { version, why }, signal, live);
     });
     return { type: "deleted", node, ...defined({ retryMs }) };
   }
@@ -249,6 +255,21 @@ export class Tasks {
     const result = await suspendNode(this.#context, node, version, signal);
     const ended = { type: "suspended", node, label, refused: result === "refused" } as const;
     return result === "busy" ? { ...ended, retryMs: this.#retry(node, 250, 30_000) } : ended;
+  }
+
+  async #check(
+    { node, version }: Extract<Action, { type: "check" }>,
+    signal: AbortSignal,
+    live: LiveTask,
+  ): Promise<SchedulerEvent> {
+    live.at("waits for its turn");
+    const result = await this.#checking.run(() => {
+      live.at("checks");
+      return checkNode(this.#context, node, version, signal);
+    });
+    if (result === "busy") return { type: "checked", node, retryMs: this.#retry(node, 250, 30_000) };
+    this.#failures.end(node);
+    return { type: "checked", node };
   }
 
   async #minReady(label: string, count: number): Promise<SchedulerEvent> {

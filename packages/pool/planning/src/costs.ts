@@ -75,6 +75,7 @@ export class CostBook {
     "node.created",
     "node.ready",
     "node.claimed",
+    "node.checked",
     "node.returned",
     "node.held",
     "node.deleting",
@@ -107,6 +108,8 @@ export class CostBook {
       this.#prices.set(JSON.stringify([node.provider, node.label]), node.price);
     }
     if (event === "node.claimed") node.spans.push({ from: at, request: textOf(facts.request) ?? undefined });
+    // From its check on it is nobody's, until somebody takes it again.
+    if (event === "node.checked") node.spans.push({ from: at, request: undefined });
     if (event === "node.deleted") node.end = at;
   }
 

@@ -63,6 +63,8 @@ export async function play({ config, demand, seed, driverOf, onProgress }: PlayO
     random: seededRandom(seed + 2),
     // Every machine answers at once: its boot is part of the recorded launch.
     scan: { scan: async ({ host }) => ({ address: host, family: 4, hostKeys: [] }) },
+    // Each node that is given back is found good, at once.
+    check: async () => undefined,
     log: SILENT,
     journal: { write: ignore },
     counters: new Counters(),

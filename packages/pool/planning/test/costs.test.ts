@@ -28,6 +28,10 @@ class Journal {
     this.#write(at, "node.claimed", { request }, null, node);
   }
 
+  checked(at: number, node: string): void {
+    this.#write(at, "node.checked", {}, null, node);
+  }
+
   gone(at: number, node: string): void {
     this.#write(at, "node.deleted", {}, null, node);
   }
@@ -142,4 +146,17 @@ test("whoever bears it, the sum is what the machines cost; what has no price has
   expect(journal.book.rows("tenant", 0, 2 * HOUR)).toEqual([
     { of: null, currency: null, hours: 2, shared_hours: 0, cost: null },
   ]);
+});
+
+test("a node that is used again costs each of its users their time, and what lies between them is shared", () => {
+  const journal = new Journal();
+  journal.ask(1, "r1", "web");
+  journal.ask(4, "r2", "web");
+  journal.made(1, "n1", "r1");
+  journal.ready(1, "n1");
+  journal.checked(2, "n1");
+  journal.claimed(4, "n1", "r2");
+  journal.gone(7, "n1");
+  // Of the two hours between them the first bears a quarter, as it used one of four hours.
+  expect(journal.cost("request")).toEqual({ r1: 3, r2: 9 });
 });

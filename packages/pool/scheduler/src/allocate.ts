@@ -10,7 +10,7 @@ import type { PoolState } from "./pool-state.ts";
 import { decline, isInert } from "./requests.ts";
 import { sharerOf } from "./shares.ts";
 import { planSlot } from "./slots.ts";
-import { clearVerdict, type State, setVerdict, type Turn } from "./state.ts";
+import { clearVerdict, freeNodes, removeFree, type State, setVerdict, type Turn } from "./state.ts";
 import type { PlannedNode } from "./types.ts";
 import { zoneKey } from "./used.ts";
 import {
@@ -184,7 +184,7 @@ function accept(
   const sharer = sharerOf(waiting.record);
   for (const [index, node] of nodes.entries()) {
     if ("reuse" in node) {
-      if (state.idle.remove(node.reuse) === undefined) state.suspended.remove(node.reuse);
+      removeFree(state, node.reuse);
       state.shares.set(node.reuse, sharer);
       claimed.push(node.reuse);
       continue;
@@ -291,8 +291,7 @@ function lookBehind(
  */
 function* behind(state: State, pool: PoolState, wanted: ReadonlySet<string>): Generator<Waiting> {
   const { key, labels } = pool.policy;
-  const isFree = (label: string) =>
-    [state.idle, state.suspended].some((index) => index.of(key, label).size > 0);
+  const isFree = (label: string) => freeNodes(state).some((index) => index.of(key, label).size > 0);
   const lines = [...labels].filter((label) => !wanted.has(label) && isFree(label));
   const ofLabels = lines.flatMap((label) => pool.queue.line(label, LOOK_IN_LINE));
   const fresh = state.shares.inOrder([...pool.fresh]);
@@ -319,12 +318,12 @@ function makeRoom(
   let missing = plan.missing - state.leaving.count(key);
   if (missing <= 0) return;
   // Oldest first, and a copy, because the loop takes from it.
-  for (const id of [...state.suspended.ofPool(key), ...state.idle.ofPool(key)]) {
+  for (const id of [state.kept, state.suspended, state.idle].flatMap((index) => [...index.ofPool(key)])) {
     if (missing <= 0) break;
     if (state.busyNodes.has(id) || plan.keeps.has(id)) continue;
     state.leaving.set(id, key);
     // The node leaves the index before its record changes, so no later event tells min-ready that an idle node is missing.
-    const place = state.idle.remove(id) ?? state.suspended.remove(id);
+    const place = removeFree(state, id);
     for (const label of place?.labels ?? []) state.todo.labels.add(label);
     state.busyNodes.add(id);
     const { version } = state.nodes.get(id)!;

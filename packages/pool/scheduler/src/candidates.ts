@@ -3,6 +3,7 @@ import { labelKey, offeringKey, offeringTypeOf } from "@nodeyard/model";
 import type { NodeEntry } from "@nodeyard/view";
 import { stoppedBy } from "./gates.ts";
 import { times, total } from "./needs.ts";
+import { isBeingMade } from "./reuse.ts";
 import { compareFigures, type Figures } from "./score.ts";
 import type { State } from "./state.ts";
 import type { LaunchWanted, LocalOffering, LocalPool } from "./types.ts";
@@ -251,6 +252,7 @@ export function nextOffering(state: State, steady: number, launch: LaunchWanted)
 /** A node of an offering became ready: how long that took is a figure of the offering. */
 export function noteReady(state: State, before: NodeEntry | undefined, after: NodeEntry | undefined): void {
   if (before?.record.state !== "building" || after?.record.state !== "ready") return;
+  if (!isBeingMade(before.record)) return;
   const type = offeringTypeOf(before.record);
   const { provider, az, stateTime } = before.record;
   if (type === undefined || provider === null || stateTime === null || after.record.stateTime === null)

@@ -19,6 +19,7 @@ export { type Outlook, outlookCodes, outlooksOf, outlooksOfLabel } from "./outlo
 export { elsewhereOf, isElsewhere } from "./place.ts";
 export { reduce } from "./reduce.ts";
 export { awaitedOffer } from "./requests.ts";
+export { mayHave } from "./reuse.ts";
 export type { ShareUse, ShareWeights } from "./shares.ts";
 export { closedBecause, freeSlots, type PlannedSlot } from "./slot-index.ts";
 export { slotLabelOf } from "./slots.ts";

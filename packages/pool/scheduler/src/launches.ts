@@ -5,6 +5,7 @@ import { hasPlace, isTrusted, newTally, places } from "./failure-rule.ts";
 import type { Failures } from "./gate-table.ts";
 import { judgeAgain, noteFailures, stoppedBy, tries } from "./gates.ts";
 import { gatesOf } from "./offerings.ts";
+import { isBeingMade } from "./reuse.ts";
 import type { State, Turn } from "./state.ts";
 import type { LaunchWanted, LocalPool } from "./types.ts";
 import { wakeFreed } from "./waiting.ts";
@@ -174,7 +175,7 @@ const NONE: readonly string[] = [];
 /** A slot costs no machine, nor does a host; what a slot's backing node costs is counted where that is launched. */
 function labelsBeingMade({ policy }: State, entry: NodeEntry | undefined): readonly string[] {
   if (entry === undefined) return NONE;
-  const { state, provider, type } = entry.record;
-  if (state !== "init" && state !== "building") return NONE;
+  const { provider, type } = entry.record;
+  if (!isBeingMade(entry.record)) return NONE;
   return policy.providers.get(provider ?? "")?.outlivesNodes === true ? NONE : type;
 }

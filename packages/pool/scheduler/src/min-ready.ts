@@ -1,3 +1,4 @@
+import { type NodeRecord, reuseOf } from "@nodeyard/model";
 import { imageOf } from "./images.ts";
 import { isClosed } from "./offerings.ts";
 import { isElsewhere } from "./place.ts";
@@ -85,8 +86,12 @@ function aboutToBeGiven(state: State, label: string): number {
   let count = 0;
   for (const request of state.requests.starting)
     for (const id of state.requests.of(request)?.handling?.claimed ?? [])
-      if (state.nodes.get(id)?.record.type.includes(label)) count++;
+      if (isSpare(state.nodes.get(id)?.record, label)) count++;
   return count;
+}
+
+function isSpare(record: NodeRecord | undefined, label: string): boolean {
+  return record?.type.includes(label) === true && reuseOf(record)?.only == null;
 }
 
 /** Some pool of ours launches this label and is not held up by its limits. */

@@ -1,5 +1,6 @@
 import { isSuspended, type NodeState } from "@nodeyard/model";
 import { type NodeEntry, poolKey } from "@nodeyard/view";
+import { freeForMs } from "./reuse.ts";
 import type { State, Turn } from "./state.ts";
 
 /** Deleted wherever they are found unlocked (docs/contract/launcher.md, "What is deleted unlocked"). */
@@ -43,7 +44,8 @@ export function dueAt(state: State, turn: Turn, { id, record }: NodeEntry): numb
   if (record.state === "ready" && record.allocatedTo !== null) {
     return isAwaited(state, record.allocatedTo) ? undefined : turn.steady;
   }
-  if (record.state === "ready") return byAge(state, since + maxReadyAge(state, record.type));
+  if (record.state === "ready")
+    return byAge(state, since + Math.min(maxReadyAge(state, record.type), freeForMs(state, record)));
   if (record.state === "hold") {
     const own = (record.holdExpiration ?? 0) > 0 ? record.holdExpiration! * 1000 : Number.POSITIVE_INFINITY;
     return byAge(state, since + Math.min(own, spareAge(state, record), state.policy.maxHoldAgeMs));

@@ -1,4 +1,11 @@
-import { isSuspended, MIN_READY, type NodeState, offeringKey, offeringTypeOf } from "@nodeyard/model";
+import {
+  isSuspended,
+  MIN_READY,
+  type NodeState,
+  offeringKey,
+  offeringTypeOf,
+  reuseOf,
+} from "@nodeyard/model";
 import { type NodeEntry, poolKey } from "@nodeyard/view";
 import { noteReady } from "./candidates.ts";
 import { quotaFreed, roomFreed } from "./gates.ts";
@@ -7,7 +14,8 @@ import { indexMaking } from "./launches.ts";
 import { oneInstance } from "./needs.ts";
 import { dueAt, forgetDue, noteState } from "./node-due.ts";
 import { isElsewhere } from "./place.ts";
-import type { State, Turn } from "./state.ts";
+import { isBeingMade, notUsedAgain } from "./reuse.ts";
+import { removeFree, type State, type Turn } from "./state.ts";
 import { zoneKey } from "./used.ts";
 import { unreserve, wakeForLabels, wakeFreed } from "./waiting.ts";
 
@@ -80,11 +88,18 @@ function isOurs(state: State, { record }: NodeEntry): boolean {
   return record.provider === null || state.policy.providers.has(record.provider);
 }
 
-/** The time of the node has come: takes it back from a request that is gone, or deletes it. */
+/** The time of the node has come: takes it back from a request that is gone, has it checked for another use, or deletes it. */
 function act(state: State, turn: Turn, entry: NodeEntry): void {
   const { record } = entry;
+  if (record.state === "used") {
+    const why = notUsedAgain(state, turn, entry);
+    if (why !== undefined) return retire(state, turn, entry, why);
+    take(state, entry);
+    turn.actions.push({ type: "check", node: entry.id, version: entry.version });
+    return;
+  }
   if (record.state !== "ready" || record.allocatedTo === null)
-    return retire(state, turn, entry, reasonFor(record.state));
+    return retire(state, turn, entry, reasonFor(record));
   take(state, entry);
   turn.actions.push({ type: "deallocate", node: entry.id });
 }
@@ -103,7 +118,9 @@ export function take(state: State, { id }: NodeEntry): void {
 }
 
 /** Why a node is deleted, for the journal. */
-function reasonFor(nodeState: string): string {
+function reasonFor(record: NodeEntry["record"]): string {
+  const { state: nodeState } = record;
+  if (nodeState === "ready" && (reuseOf(record)?.times ?? 0) > 0) return "not used again in time";
   if (nodeState === "ready") return "older than max-ready-age";
   if (nodeState === "hold") return "held longer than allowed";
   if (nodeState === "testing") return "its trial launch is not needed any more";
@@ -119,9 +136,9 @@ export function reconsiderAges(state: State): void {
 
 /** Enters a free node into the indexes of idle nodes, and wakes the requests that wait for one of its labels. */
 function offer(state: State, { id, record }: NodeEntry, key: string): void {
-  const [index, other] = isSuspended(record) ? [state.suspended, state.idle] : [state.idle, state.suspended];
+  const index = isSuspended(record) ? state.suspended : reuseOf(record)?.only ? state.kept : state.idle;
   if (index.has(id)) return;
-  other.remove(id);
+  removeFree(state, id);
   const labels = record.type;
   index.add(id, key, labels, record.az);
   for (const label of labels) state.todo.labels.add(label);
@@ -135,7 +152,7 @@ function offer(state: State, { id, record }: NodeEntry, key: string): void {
 
 /** Removes a node from the indexes of idle nodes. */
 function unoffer(state: State, id: string): void {
-  const place = state.idle.remove(id) ?? state.suspended.remove(id);
+  const place = removeFree(state, id);
   if (place === undefined) return;
   const pool = state.pools.get(place.pool);
   pool?.inventory.remove(id);
@@ -176,7 +193,7 @@ function usedLabel(entry: NodeEntry | undefined): string | undefined {
 /** The label of a node that is suspended or being suspended, by its record alone: whoever locks it, it is not missing. */
 function parkedLabel(entry: NodeEntry | undefined): string | undefined {
   const record = entry?.record;
-  if (record === undefined || record.allocatedTo !== null) return undefined;
+  if (record === undefined || record.allocatedTo !== null || reuseOf(record)?.checking) return undefined;
   return record.state === "building" || isSuspended(record) ? record.type[0] : undefined;
 }
 
@@ -264,7 +281,7 @@ function usageKeys({ record }: NodeEntry): string[] {
   const pool = poolKey(record.provider, record.pool);
   const keys = [`pool ${pool}`, `provider ${record.provider ?? ""}`];
   if (record.az !== null) keys.push(zoneKey(pool, record.az));
-  if (record.state === "init" || record.state === "building") keys.push(`launching ${record.provider ?? ""}`);
+  if (isBeingMade(record)) keys.push(`launching ${record.provider ?? ""}`);
   // A deallocated node keeps the name of its last tenant in its record, but counts for no tenant.
   if (record.tenantName !== null && record.allocatedTo !== null) keys.push(`tenant ${record.tenantName}`);
   return keys;

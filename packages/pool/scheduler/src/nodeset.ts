@@ -1,9 +1,11 @@
 import { add, type Resources } from "@nodeyard/driver";
+import type { RequestRecord } from "@nodeyard/model";
 import { type Chosen, candidatesOf, choose, isOpen, type Wanted } from "./candidates.ts";
 import { counted, leastOf, needOf, times, total } from "./needs.ts";
 import { openZones, zonesOf } from "./offerings.ts";
+import { mayHave } from "./reuse.ts";
 import { compareFigures, type Figures, together } from "./score.ts";
-import type { State } from "./state.ts";
+import { freeNodes, type State } from "./state.ts";
 import type { LocalPool, PlannedNode } from "./types.ts";
 import { leastLoaded } from "./used.ts";
 import type { Waiting } from "./waits.ts";
@@ -40,7 +42,7 @@ export function chooseNodes(
   let zone: string | null = null;
   let need: Resources = {};
   for (const label of record.nodeTypes) {
-    const idle: string | undefined = reuse ? findIdle(state, policy, label, zone, taken) : undefined;
+    const idle: string | undefined = reuse ? findIdle(state, policy, label, zone, taken, record) : undefined;
     if (idle !== undefined) {
       taken.add(idle);
       zone ??= state.nodes.get(idle)?.record.az ?? null;
@@ -178,18 +180,20 @@ export function leastOpen(
   );
 }
 
-/** The oldest idle node of a label that this nodeset does not have yet; with a zone only of that zone. */
+/** The oldest free node of a label that the request may have and this nodeset does not have yet; with a zone only of that zone. */
 function findIdle(
-  { idle, suspended }: State,
+  state: State,
   { key }: LocalPool,
   label: string,
   zone: string | null,
   taken: ReadonlySet<string>,
+  request: RequestRecord,
 ): string | undefined {
   // What runs is there at once; what is suspended, sooner than a launch.
-  for (const index of [idle, suspended]) {
+  for (const index of freeNodes(state)) {
     const ids = zone === null ? index.of(key, label) : index.inZone(key, label, zone);
-    const found = ids.find((id) => !taken.has(id));
+    const isForIt = (id: string) => index !== state.kept || mayHave(state.nodes.get(id)!.record, request);
+    const found = ids.find((id) => !taken.has(id) && isForIt(id));
     if (found !== undefined) return found;
   }
   return undefined;

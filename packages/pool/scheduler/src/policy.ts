@@ -135,7 +135,7 @@ function aboutNodes({ pools, providers, labels, maxHoldAgeMs }: Policy): unknown
   return [
     labels,
     maxHoldAgeMs,
-    pools.map(({ key, id, launches }) => [key, id, launches]),
+    pools.map(({ key, id, launches, reuse }) => [key, id, launches, reuse]),
     [...providers.values()].map(({ name, outlivesNodes, place }) => [name, outlivesNodes, place]),
   ];
 }

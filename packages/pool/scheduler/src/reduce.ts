@@ -138,6 +138,7 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
       return onHandled(state, turn, event);
     case "deleted":
     case "deallocated":
+    case "checked":
       return onNodeDone(state, turn, event.node, event.retryMs);
     case "suspended":
       state.minReady.suspending.delete(event.node);

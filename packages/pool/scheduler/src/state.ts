@@ -106,6 +106,8 @@ export interface State {
   readonly idle: Idle;
   /** Free nodes that have to be woken first. */
   readonly suspended: Idle;
+  /** Free nodes that only those may have who had them before; they are spares of nobody. */
+  readonly kept: Idle;
   readonly usage: Usage;
   readonly shares: Shares;
   readonly spending: Spending;
@@ -173,6 +175,7 @@ export function createState(): State {
     unreadable: { nodes: new Map(), requests: new Set() },
     idle: new Idle(),
     suspended: new Idle(),
+    kept: new Idle(),
     usage: new Usage(),
     shares: new Shares(),
     spending: new Spending(),
@@ -215,6 +218,20 @@ export function createState(): State {
     },
     timers: new Timers(),
   };
+}
+
+/** The indexes of free nodes; a node is in one of them at most. First those that the fewest can use. */
+export function freeNodes({ kept, idle, suspended }: Pick<State, "kept" | "idle" | "suspended">) {
+  return [kept, idle, suspended] as const;
+}
+
+/** Removes a node from the index that it is in; undefined: it is in none. */
+export function removeFree(state: State, id: string): ReturnType<Idle["remove"]> {
+  for (const index of freeNodes(state)) {
+    const place = index.remove(id);
+    if (place !== undefined) return place;
+  }
+  return undefined;
 }
 
 /** Converts a steady time into tree time, milliseconds, for records and people. */

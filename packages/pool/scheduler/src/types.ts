@@ -1,4 +1,4 @@
-import type { Place, Resources, SlotSettings } from "@nodeyard/driver";
+import type { LabelReuse, Place, Resources, SlotSettings } from "@nodeyard/driver";
 import type { NodeFields, Offering, SlotPlace } from "@nodeyard/model";
 import type { BackingFacts, ComponentEntry, ImageFacts, NodeEntry, RequestEntry } from "@nodeyard/view";
 import type { FailureRule } from "./failure-rule.ts";
@@ -23,6 +23,12 @@ export interface LocalOffering {
   readonly need: Resources;
   /** Why it can never be had. */
   readonly unavailable?: string;
+}
+
+/** How nodes of a label of a pool are used again. */
+export interface LocalReuse extends Omit<LabelReuse, "check" | "checkMs"> {
+  /** Digest of what a node is launched by. One that was launched by something else is not used again. */
+  readonly settings: string;
 }
 
 /** One pool of this launcher, as the scheduler needs it. */
@@ -52,6 +58,8 @@ export interface LocalPool {
   readonly types?: ReadonlyMap<string, string>;
   /** Of labels that the file gives several; `needs` has the least that one node of such a label takes of each resource. */
   readonly offerings?: ReadonlyMap<string, readonly LocalOffering[]>;
+  /** Labels whose nodes are used again; absent: none has one. */
+  readonly reuse?: ReadonlyMap<string, LocalReuse>;
   /** Pools without launches: how many nodes of a label could ever be there. */
   readonly inventory: ReadonlyMap<string, number>;
 }
@@ -226,6 +234,8 @@ export type SchedulerEvent =
       readonly refused: boolean;
       readonly retryMs?: number;
     }
+  /** It is known what becomes of a used node that was to be checked. */
+  | { readonly type: "checked"; readonly node: string; readonly retryMs?: number }
   | { readonly type: "min-ready-requested"; readonly label: string; readonly retryMs?: number }
   /** Slow resync: look again at what only time or a missed event would show. */
   | { readonly type: "sweep" }
@@ -275,6 +285,8 @@ export type Action =
   | { readonly type: "deallocate"; readonly node: string }
   /** A spare is suspended. `version`: as for "delete". */
   | { readonly type: "suspend"; readonly node: string; readonly label: string; readonly version: number }
+  /** A used node is checked, and free for its next use if it passes. `version`: as for "delete". */
+  | { readonly type: "check"; readonly node: string; readonly version: number }
   | { readonly type: "min-ready"; readonly label: string; readonly count: number }
   /**
    * A launch begins. `probe`: as the one try of an offering that is closed. `instead`: as another offering of its label, and what the node

@@ -1,7 +1,7 @@
 import { add, exceeded, type Resources } from "@nodeyard/driver";
 import type { PoolState } from "./pool-state.ts";
 import { rankKey, ShareQueue } from "./share-queue.ts";
-import type { State } from "./state.ts";
+import { freeNodes, type State } from "./state.ts";
 import { usedOfTenant } from "./used.ts";
 import { labelLine, type Topic, type Waiting } from "./waits.ts";
 
@@ -231,7 +231,7 @@ export function wakeNext(state: State, pool: PoolState, waiting: Waiting): void 
   if (labels === undefined) return;
   pool.woken.delete(waiting);
   const idle = labels.filter((label) =>
-    [state.idle, state.suspended].some((index) => index.of(pool.policy.key, label).size > 0),
+    freeNodes(state).some((index) => index.of(pool.policy.key, label).size > 0),
   );
   wakeForLabels(state, pool, idle, waiting);
 }

@@ -62,6 +62,31 @@ describe("the fake driver's configuration", () => {
     expect(config?.own.journal).toBe("/x");
   });
 
+  it("compiles how nodes of a label are used again, and refuses a check that names no program", () => {
+    const reuseOf = (reuse: object | undefined) => {
+      const { config, reported } = withLabel(
+        { "cloud-image": "c", ...(reuse && { reuse }) },
+        { "cloud-images": [{ name: "c" }] },
+      );
+      return { reuse: config?.pools[0]?.labels.get("a")?.reuse, reported };
+    };
+    expect(reuseOf(undefined)).toEqual({ reuse: undefined, reported: [] });
+    expect(reuseOf({ check: "/bin/true" })).toEqual({
+      reuse: {
+        ...{ check: ["/bin/true"], checkMs: 60_000, times: 10, forMs: 86_400_000, idleMs: 600_000 },
+        forAll: false,
+      },
+      reported: [],
+    });
+    const more = { check: ["/bin/check", "-v"], "check-timeout": 5, times: 2, hours: 1, idle: 0, for: "all" };
+    expect(reuseOf(more).reuse).toEqual({
+      ...{ check: ["/bin/check", "-v"], checkMs: 5_000, times: 2, forMs: 3_600_000, idleMs: 0 },
+      forAll: true,
+    });
+    for (const wrong of [{}, { check: [] }, { ...more, for: "some" }])
+      expect(reuseOf(wrong).reported.length).toBeGreaterThan(0);
+  });
+
   it("compiles a pool and a label of a cloud image", () => {
     const { config, reported } = load({
       "max-concurrency": 0,

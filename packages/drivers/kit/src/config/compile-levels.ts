@@ -1,6 +1,6 @@
 import { defined } from "@nodeyard/runtime";
 import { launchKeys } from "./common-keys.ts";
-import type { LabelConfig, LabelOffering, PoolConfig, ProviderConfig } from "./compiled.ts";
+import type { LabelConfig, LabelOffering, LabelReuse, PoolConfig, ProviderConfig } from "./compiled.ts";
 import type { LoadContext } from "./driver-config.ts";
 import {
   type ImageFacts,
@@ -22,7 +22,11 @@ interface Inherited {
   readonly hostKeyChecking?: boolean | null;
   readonly useInternalIp?: boolean | null;
 }
-type ReadOne = Inherited & LabelImageKeys & Pick<Partial<LabelConfig>, "consoleLog" | "connection">;
+type ReadOne = Inherited &
+  LabelImageKeys &
+  Pick<Partial<LabelConfig>, "consoleLog" | "connection"> & {
+    readonly reuse?: LabelReuse | null;
+  };
 type ReadLabel = Entry<ReadOne & { readonly offerings?: readonly ReadOffering<ReadOne>[] }>;
 type ReadPool = Entry<
   Inherited &
@@ -104,6 +108,7 @@ function compilePool(
       hostKeyChecking: label.hostKeyChecking ?? pool.hostKeyChecking ?? provider.hostKeyChecking ?? true,
       ...listed,
       ...defined({ consoleLog: label.consoleLog, connection: label.connection }),
+      ...(label.reuse && { reuse: label.reuse }),
       ...made,
     };
   };

@@ -27,6 +27,22 @@ export interface LabelOffering<Own = unknown> {
   readonly label: LabelConfig<Own>;
 }
 
+/** Whether, and how, a node that was given back is used again. */
+export interface LabelReuse {
+  /** A program of the launcher's machine and its arguments. */
+  readonly check: readonly string[];
+  /** How long it may take, milliseconds. */
+  readonly checkMs: number;
+  /** How often a node is used again. */
+  readonly times: number;
+  /** For how long from when it was ready for the first time, milliseconds. */
+  readonly forMs: number;
+  /** How long it stays while nobody takes it, milliseconds. */
+  readonly idleMs: number;
+  /** False: only the tenant and client that had a node get it again. */
+  readonly forAll: boolean;
+}
+
 /** A label of a pool, checked and with defaults; times in milliseconds. `own` is the driver's part. */
 export interface LabelConfig<Own = unknown> {
   readonly name: string;
@@ -37,6 +53,8 @@ export interface LabelConfig<Own = unknown> {
   readonly connection: Connection;
   /** Keep the console output of a machine that does not come up. Default false. */
   readonly consoleLog?: boolean;
+  /** Absent: a node that was given back is deleted. */
+  readonly reuse?: LabelReuse;
   /**
    * The image to boot: a diskimage that the builder uploads, an image of the cloud, or none. `listed` is false when the provider
    * does not list the diskimage, so that it is never uploaded there.

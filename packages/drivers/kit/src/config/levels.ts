@@ -2,6 +2,7 @@ import { defined } from "@nodeyard/runtime";
 import { poolKeys } from "./common-keys.ts";
 import { type ImageTables, imageKeys, labelImageKeys } from "./images.ts";
 import { ofEachOffering, offeringKeys } from "./offerings.ts";
+import { reuseKeys } from "./reuse.ts";
 import { type Rule, section, type Table, type Values } from "./section.ts";
 import { entries, text } from "./words.ts";
 
@@ -13,7 +14,16 @@ const COMMON = {
   // biome-ignore format: a list of words
   pool: ["name", "limits", "priority", "nodeAttributes", "labels", "availabilityZones", "useInternalIp", "hostKeyChecking",
     "ignoreProviderQuota"],
-  label: ["name", "diskimage", "cloudImage", "hostKeyChecking", "consoleLog", "connection", "offerings"],
+  label: [
+    "name",
+    "diskimage",
+    "cloudImage",
+    "hostKeyChecking",
+    "consoleLog",
+    "connection",
+    "offerings",
+    "reuse",
+  ],
 } as const;
 
 /** The mappings of a provider that inherit from each other, from the outside inwards. */
@@ -37,6 +47,8 @@ export interface Tables<P, Q, L, D, C> {
   readonly labelRules?: readonly Rule[];
   /** Keys of a label that say what is bought, so that they may differ between the `offerings` of a label. Absent: it has none. */
   readonly perOffering?: readonly string[];
+  /** False: its nodes are no machines of their own, so that none of them can be used again. */
+  readonly reuses?: false;
   /** Description of `labels`. */
   readonly offers?: string;
   /** Nodepool's validator wants pools, their names and their labels. Absent: the loader wants the names alone. */
@@ -48,12 +60,13 @@ export interface Tables<P, Q, L, D, C> {
 /** The table of a provider. */
 export function tableOf(tables: Tables<Table, Table, Table, Table, Table>): Table {
   const { provider, pool, label, labelRules = [], offers = "What the pool offers.", images } = tables;
-  const { perOffering = [] } = tables;
+  const { perOffering = [], reuses } = tables;
   const needed = defined({ needed: tables.needed });
   const labelTable = {
     name: text("A top-level label.", { needed: true }),
     ...(images && labelImageKeys(images)),
     ...label,
+    ...(reuses !== false && reuseKeys),
   };
   const labels =
     perOffering.length === 0

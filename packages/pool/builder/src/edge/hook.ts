@@ -11,16 +11,21 @@ const DRAIN_MS = 1_000;
 /**
  * Runs a program without a shell; a program that cannot be started has exit code 127, as in a shell. It is killed when this
  * process dies, and with its whole process group at `signal`. Background processes that it leaves after a normal exit continue,
- * and are not waited for. Never rejects. The code is negative for a signal.
+ * and are not waited for; with `alone` they are killed. Never rejects. The code is negative for a signal.
  */
 export function runHook(
   path: string,
   args: readonly string[],
   signal: AbortSignal,
+  { env, alone = false }: { readonly env?: Readonly<Record<string, string>>; readonly alone?: boolean } = {},
 ): Promise<{ readonly code: number; readonly output: string }> {
   return new Promise((resolve) => {
     const [program, ...rest] = [...DIE_WITH_US, path, ...args];
-    const child = spawn(program!, rest, { stdio: ["ignore", "pipe", "pipe"], detached: true });
+    const child = spawn(program!, rest, {
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
+      env: { ...process.env, ...env },
+    });
     let output = "";
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding("utf8").on("data", (text: string) => {
@@ -36,6 +41,7 @@ export function runHook(
     child.once("error", (error) => settle(127, error.message));
     child.once("exit", (code, name) => {
       const status = code ?? -(name === null ? 1 : constants.signals[name]);
+      if (alone) killGroup(child.pid);
       const closed = new Promise((done) => child.once("close", done));
       const drained = wait(DRAIN_MS, undefined, { signal, ref: false }).catch(() => {});
       void Promise.race([closed, drained]).then(() => settle(status));

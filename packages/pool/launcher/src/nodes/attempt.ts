@@ -9,12 +9,22 @@ import {
   runSteps,
   type StepContext,
 } from "@nodeyard/driver";
-import { givenAt, type NodePatch, offeringTypeOf, withOwn, withPrice } from "@nodeyard/model";
+import {
+  givenAt,
+  type NodePatch,
+  offeringTypeOf,
+  type ReuseNote,
+  reuseOf,
+  withOwn,
+  withPrice,
+} from "@nodeyard/model";
 import { deadline, defined, messageOf } from "@nodeyard/runtime";
 import type { PlannedSlot } from "@nodeyard/scheduler";
+import { treeSeconds } from "@nodeyard/tree";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { priceOf, typeOf } from "../providers/prices.ts";
+import { settingsOf } from "../providers/settings.ts";
 import { bootImage } from "./boot-image.ts";
 import type { LaunchHandles } from "./handles.ts";
 import { createInSlot } from "./slots.ts";
@@ -109,8 +119,13 @@ export async function attemptLaunch(
     // Again, since a cloud may name its account only with a machine of it.
     const place = provider.place?.();
     const driverData = machine.driverData ?? null;
-    // A spare that is woken was given to its user before.
-    const own = defined({ place, offering: offeringTypeOf(node.record), given_at: givenAt(node.record) });
+    const own = defined({
+      place,
+      offering: offeringTypeOf(node.record),
+      reuse: reuseNote(context, launch),
+      // A spare that is woken was given to its user before.
+      given_at: givenAt(node.record),
+    });
     return {
       ...machinePatch(pool, machine),
       hostKeys,
@@ -120,6 +135,16 @@ export async function attemptLaunch(
     trace.end(messageOf(fenceOf(error)));
     throw error;
   }
+}
+
+/** For a label whose nodes are used again; a node that is woken was ready before. */
+function reuseNote(context: LaunchHandles, { pool, node, label, wakes }: Launch): ReuseNote | undefined {
+  if (wakes) return reuseOf(node.record);
+  const config = pool.open.config.pools.find((one) => one.name === pool.name);
+  const whole = config?.labels.get(label.name);
+  if (config === undefined || whole?.reuse === undefined) return undefined;
+  const settings = settingsOf(config, whole);
+  return { settings, since: treeSeconds(context), times: 0, only: null, checking: false, counted: null };
 }
 
 /**
@@ -176,9 +201,9 @@ function requestFacts({ id, record }: HeldRequest): RequestFacts {
  * Host keys of the machine, once it answers; none are read where the driver knows them or the label does not check them. Rejects with
  * a DriverError of kind "host-key" or "timeout" when the machine does not answer as it should within `boot-timeout`.
  */
-async function scanned(
+export async function scanned(
   context: LaunchHandles,
-  { pool, label }: Launch,
+  { pool, label }: Pick<Launch, "pool" | "label">,
   machine: Machine,
   trace: StepTrace,
   signal: AbortSignal,

@@ -1,6 +1,7 @@
 import { DriverError } from "@nodeyard/driver";
-import { isSuspended, leaseData, withGivenAt } from "@nodeyard/model";
+import { isSuspended, leaseData, reuseOf, withGivenAt } from "@nodeyard/model";
 import { deadline, messageOf } from "@nodeyard/runtime";
+import { mayHave } from "@nodeyard/scheduler";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
 import { probeInTime } from "../providers/probe.ts";
@@ -30,7 +31,7 @@ export async function claimNode(
   const node = await lockNode(context, id);
   if (typeof node === "string") return undefined;
   try {
-    if (!isFree(node.record)) {
+    if (!isFree(node.record) || !mayHave(node.record, request.record)) {
       await node.held.release();
       return undefined;
     }
@@ -48,8 +49,13 @@ export async function claimNode(
       if (why !== undefined) return void (await takeOutDead(context, node, why));
     } else await node.write(user);
     if (!(await isReady(context, pool, node, request.id, signal))) return undefined;
-    const facts = { request: request.id };
+    const { times = 0 } = reuseOf(node.record) ?? {};
+    const facts = { request: request.id, ...(times > 0 && { use: times + 1 }) };
     context.journal.write({ event: "node.claimed", node: id, facts, record: node.record });
+    if (times > 0) {
+      const [label = ""] = node.record.type;
+      context.counters.add("launcher.launches_saved", 1, { provider: pool.open.config.name, label });
+    }
     return node;
   } catch (error) {
     context.log.info({ node: id, request: request.id, error: messageOf(error) }, "cannot claim a ready node");

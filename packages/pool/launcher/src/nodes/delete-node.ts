@@ -10,6 +10,7 @@ import {
   priceOf,
   type Returned,
   returnedOf,
+  reuseOf,
 } from "@nodeyard/model";
 import { deadline, errorClass, messageOf, NodeyardError } from "@nodeyard/runtime";
 import { isElsewhere } from "@nodeyard/scheduler";
@@ -52,6 +53,11 @@ const GOING: ReadonlySet<string> = new Set([
   "aborted",
 ]);
 
+/** One whose lock went before its state was seen to be `used` may be used again, which is to be decided first. */
+function isGoing(record: NodeRecord): boolean {
+  return GOING.has(record.state) && !(record.state === "used" && reuseOf(record) !== undefined);
+}
+
 /**
  * Deletes a node: lock, `deleting`, the machine, then record and lock in one commit. A crash anywhere leaves a record that the next
  * sweep finds again. `version`: of the record for which the deletion was decided. Rejects only for what `lockNode` and `release` reject
@@ -60,7 +66,7 @@ const GOING: ReadonlySet<string> = new Set([
 export async function deleteNode(
   context: NodeHandles,
   id: string,
-  { version, attempt }: { readonly version: number; readonly attempt: number },
+  { version, why, attempt }: { readonly version: number; readonly why: string; readonly attempt: number },
   signal: AbortSignal,
   live: LiveTask,
 ): Promise<Deleted> {
@@ -69,12 +75,12 @@ export async function deleteNode(
   if (node === "busy") return { result: "skipped" };
   live.holds(node.held.contender);
   const { record } = node;
-  if (!GOING.has(record.state) && node.version !== version) {
+  if (node.version !== version && !isGoing(record)) {
     await node.held.release();
     return { result: "skipped" };
   }
   const { state: from } = record;
-  context.journal.write({ event: "node.deleting", node: id, facts: { attempt, from }, record });
+  context.journal.write({ event: "node.deleting", node: id, facts: { attempt, from, why }, record });
   try {
     // The view may be behind. The record must be checked before the machine is deleted, also when it already says `deleting`.
     if (record.state !== "deleting" && record.state !== "deleted") await node.write({ state: "deleting" });
@@ -96,11 +102,15 @@ export async function deleteNode(
   }
 }
 
-/** What a node cost, for the metric: its user's part, and that of the time before it was given to anybody. */
-function countCost({ counters, ages }: NodeHandles, record: NodeRecord): void {
+/**
+ * What a node cost, for the metric, since it was made or its last user gave it back: its user's part, and that of the time before it was given
+ * to anybody.
+ */
+export function countCost({ counters, ages }: NodeHandles, record: NodeRecord): void {
   const price = priceOf(record);
   if (price === undefined || record.createdTime === null) return;
-  const [made, now] = [record.createdTime * 1_000, ages.now()];
+  const from = reuseOf(record)?.counted ?? record.createdTime;
+  const [made, now] = [from * 1_000, ages.now()];
   const given = record.allocatedTo === null ? now : (borneSince(record) ?? made);
   const tenant = record.allocatedTo === null ? "" : (record.tenantName ?? "");
   const of = { label: record.type[0] ?? "", currency: price.currency };

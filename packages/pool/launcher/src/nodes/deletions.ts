@@ -1,12 +1,16 @@
 import { withRoot } from "@nodeyard/coordination";
 import { DEAD_LETTERS, type DeadLetter, deadLetterPath, encodeDeadLetter } from "@nodeyard/model";
 import { backoff, jitter, messageOf, type Random } from "@nodeyard/runtime";
+import type { Action } from "@nodeyard/scheduler";
 import type { LiveTask } from "@nodeyard/telemetry";
 import { TreeError } from "@nodeyard/tree";
 import type { ViewEvent } from "@nodeyard/view";
 import { FailedTries, type Tries } from "../failed-tries.ts";
 import { type Deleted, deleteNode } from "./delete-node.ts";
 import type { NodeHandles } from "./handles.ts";
+
+/** A deletion as the scheduler decided it. */
+type Decided = Pick<Extract<Action, { type: "delete" }>, "version" | "why">;
 
 /** Milliseconds after which a node is tried again that another client had locked. */
 const BUSY_MS = 1_000;
@@ -28,14 +32,14 @@ export class Deletions {
     context.view.follow((event) => this.#onEvent(event));
   }
 
-  /** `version`: of the record for which it was decided. Resolves with the pause before the next try; undefined: none is needed. */
+  /** `version`: of the record for which it was decided, and why. Resolves with the pause before the next try; undefined: none is needed. */
   async delete(
     node: string,
-    version: number,
+    decided: Decided,
     signal: AbortSignal,
     live: LiveTask,
   ): Promise<number | undefined> {
-    const outcome = await this.#try(node, version, signal, live);
+    const outcome = await this.#try(node, decided, signal, live);
     // Aborted by our own stop or a lost session: that is no failure of the provider.
     if (outcome.result === "failed") return signal.aborted ? 0 : this.#failed(node, outcome.error);
     if (outcome.result === "skipped") return BUSY_MS;
@@ -63,9 +67,9 @@ export class Deletions {
     this.#tries.keep((node) => view.nodes.byId.has(node));
   }
 
-  async #try(node: string, version: number, signal: AbortSignal, live: LiveTask): Promise<Deleted> {
+  async #try(node: string, decided: Decided, signal: AbortSignal, live: LiveTask): Promise<Deleted> {
     const attempt = this.#tries.count(node) + 1;
-    return deleteNode(this.#context, node, { version, attempt }, signal, live).catch((error: unknown) => ({
+    return deleteNode(this.#context, node, { ...decided, attempt }, signal, live).catch((error: unknown) => ({
       result: "failed",
       error: messageOf(error),
     }));

@@ -17,7 +17,7 @@ export interface StepUnderWay extends TraceSubject {
 export interface TraceSubject {
   readonly node: string;
   /** The kind of work that the step belongs to. */
-  readonly of: "launch" | "clean-up" | "delete" | "suspend" | "wake";
+  readonly of: "launch" | "clean-up" | "delete" | "suspend" | "wake" | "check";
   /** 1 for the first. */
   readonly attempt: number;
 }
@@ -37,10 +37,21 @@ export interface NodeHandles extends RecordHandles {
   readonly stepsUnderWay: Map<string, StepUnderWay>;
 }
 
+/** A check of one node: the program with its arguments, and what it is told. */
+export interface CheckOrder {
+  readonly command: readonly string[];
+  readonly node: NodeRecord;
+}
+
+/** Runs it until it has ended, with all that it started. Resolves with undefined, or with why the node did not pass. Kills it at `signal`. */
+export type RunCheck = (order: CheckOrder, signal: AbortSignal) => Promise<string | undefined>;
+
 /** For launches. */
 export interface LaunchHandles extends NodeHandles {
   /** Waits until a machine answers, and reads its host keys. */
   readonly scan: Scanner;
+  /** Runs the program that says whether a node may be used again; absent: none is. */
+  readonly check?: RunCheck;
   /** Asks the scheduler whether a launch may begin, and records how it ended. */
   readonly launches: Launches;
   /** Durations of launches, for forecasts. */

@@ -69,7 +69,7 @@ export function foreignWatch(
  * Registered pools of a provider whose session no Nodeyard member has. Resolves with their launcher-pool ids, or with the host where a
  * pool has no id. Rejects when the tree does not answer.
  */
-async function foreignPools({ tree, view }: Registered, provider: string): Promise<readonly string[]> {
+export async function foreignPools({ tree, view }: Registered, provider: string): Promise<readonly string[]> {
   const pools = [...view.components.values()].filter(
     ({ kind, record }) => kind === "pool" && record.providerName === provider && record.state !== "stopped",
   );

@@ -7,12 +7,13 @@ import {
   type SlotSettings,
 } from "@nodeyard/driver";
 import { deadline, messageOf } from "@nodeyard/runtime";
-import type { LocalOffering, LocalPool, LocalProvider } from "@nodeyard/scheduler";
+import type { LocalOffering, LocalPool, LocalProvider, LocalReuse } from "@nodeyard/scheduler";
 import { poolKey } from "@nodeyard/view";
 import type { OpenProvider } from "../handles.ts";
 import { needOf } from "./offerings.ts";
 import { labelPrices } from "./prices.ts";
 import { ANSWER_MS, type CloudHandles, silent } from "./providers.ts";
+import { settingsOf } from "./settings.ts";
 import { machinesOf } from "./survey.ts";
 
 /** The facts of a provider that the scheduler needs. */
@@ -147,6 +148,7 @@ async function poolFacts(
   }
   const inventory = countInventory(provider, pool.name);
   const { types } = provider.offers ?? {};
+  const reuse = reuseFacts(open, pool);
   const named = types && new Map([...pool.labels.values()].map((label) => [label.name, types.of(label)]));
   return {
     key: poolKey(config.name, pool.name),
@@ -160,8 +162,24 @@ async function poolFacts(
     ignoresQuota: pool.ignoreProviderQuota === true,
     zones,
     ...(named && { types: named }),
+    ...(reuse.size > 0 && { reuse }),
     inventory,
   };
+}
+
+/** How nodes of labels are used again: not where they are slots of other nodes, or hosts that go on. */
+function reuseFacts(
+  { driver }: OpenProvider,
+  pool: ProviderConfig["pools"][number],
+): ReadonlyMap<string, LocalReuse> {
+  const facts = new Map<string, LocalReuse>();
+  if (driver.slots !== undefined || !driver.capabilities.launches) return facts;
+  for (const label of pool.labels.values())
+    if (label.reuse !== undefined) {
+      const { times, forMs, idleMs, forAll } = label.reuse;
+      facts.set(label.name, { times, forMs, idleMs, forAll, settings: settingsOf(pool, label) });
+    }
+  return facts;
 }
 
 /** What the launches of each label of a pool take and boot; empty where the driver launches nothing. */

@@ -21,7 +21,7 @@ import {
   type MemoryTree,
 } from "@nodeyard/tree";
 import { holderOf } from "@nodeyard/zookeeper";
-import { Launcher, type LauncherConfig } from "../../src/index.ts";
+import { Launcher, type LauncherConfig, type RunCheck } from "../../src/index.ts";
 
 export { fakeProvider, LABELS, launcherConfig, staticProvider } from "../rig.ts";
 
@@ -43,6 +43,7 @@ export interface MemberOptions {
   readonly sessionTimeoutMs?: number;
   readonly scan?: Scanner;
   readonly slivers?: SliverAccess;
+  readonly check?: RunCheck;
 }
 
 const answers: Scanner = { scan: async ({ host }) => ({ address: host, family: 4, hostKeys: [] }) };
@@ -109,6 +110,7 @@ export class World {
       clock,
       random: seededRandom((this.#second ? 110 : 10) + this.members.length),
       scan: options.scan ?? answers,
+      ...(options.check && { check: options.check }),
       log,
       journal: declared,
       counters,

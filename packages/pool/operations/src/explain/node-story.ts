@@ -11,6 +11,7 @@ import {
   priceOf,
   RecordError,
   readableNode,
+  reuseOf,
 } from "@nodeyard/model";
 import { defined } from "@nodeyard/runtime";
 import { orUndefined, treeNow } from "@nodeyard/tree";
@@ -215,6 +216,15 @@ function situationOf(
     case "testing": {
       if (holder === null)
         return { waits_for: wait("node.orphaned", "The launcher that made it is gone"), next: deletion };
+      if (reuseOf(record)?.checking)
+        return {
+          waits_for: wait(
+            "node.checking",
+            "A program finds out whether it may be used again",
+            stepNow(steps),
+          ),
+          next: "If it passes it is ready again; otherwise it is deleted.",
+        };
       if (slots?.kind === "waits") {
         const requests = slots.requests.map(({ id }) => id);
         return {
@@ -241,7 +251,7 @@ function situationOf(
         return {
           waits_for: null,
           next: offered
-            ? `It is free: the next request for ${what} gets it.`
+            ? `It is free: the next request ${ofUser(record)}for ${what} gets it.`
             : `No pool of ${provider} offers ${what} at present: it is kept until one does, until max-ready-age, or: nodeyard delete ${record.id}`,
         };
       }
@@ -257,7 +267,7 @@ function situationOf(
       if (slots?.kind === "carries") return carrierOf(slots, pools, wait);
       return {
         waits_for: null,
-        next: `${userOf(holder)} uses it. Once returned, it is deleted, or offered again if static.`,
+        next: `${userOf(holder)} uses it${usesOf(record)}. Once returned, it is deleted, or offered again if static${reuseOf(record) ? " or found good by the check of its label" : ""}.`,
       };
     case "hold":
       return heldUntil(record, maxHoldMs, wait);
@@ -271,6 +281,18 @@ function situationOf(
         next: deletion,
       };
   }
+}
+
+/** Who alone may have a node that was used before: "of tenant t1 and client zuul ". */
+function ofUser(record: NodeRecord): string {
+  const only = reuseOf(record)?.only;
+  return only == null ? "" : `of tenant ${only.tenant ?? "-"} and client ${only.client} `;
+}
+
+/** Which use of a node it is, from the second on. */
+function usesOf(record: NodeRecord): string {
+  const { times = 0 } = reuseOf(record) ?? {};
+  return times === 0 ? "" : ` (use ${times + 1} of its machine)`;
 }
 
 /** A launcher deletes it at its own expiry or at `max-hold-age`, whichever comes first (scheduler/node-due.ts). */

@@ -1,0 +1,110 @@
+import { exceeded } from "@nodeyard/driver";
+import {
+  backingData,
+  type NodeRecord,
+  type NodeUser,
+  type RequestRecord,
+  type ReuseNote,
+  returnedOf,
+  reuseOf,
+  userOf,
+} from "@nodeyard/model";
+import { type NodeEntry, poolKey } from "@nodeyard/view";
+import type { PoolState } from "./pool-state.ts";
+import { sharerOf } from "./shares.ts";
+import type { State, Turn } from "./state.ts";
+import type { LocalReuse } from "./types.ts";
+import { quotaOf, usedOfPool, usedOfProvider } from "./used.ts";
+
+/** Whether a request may have a free node: one that is kept for the user that had it goes to nobody else. Asked again under its lock. */
+export function mayHave(record: Pick<NodeRecord, "driverData">, request: RequestRecord): boolean {
+  const only = reuseOf(record)?.only;
+  return only == null || isUser(only, request);
+}
+
+function isUser({ tenant, client }: NodeUser, request: RequestRecord): boolean {
+  return tenant === request.tenantName && client === sharerOf(request).client;
+}
+
+/** Also by another launcher, to be woken, or to be suspended; not one that is checked. */
+export function isBeingMade(record: NodeRecord): boolean {
+  return record.state === "init" || (record.state === "building" && reuseOf(record)?.checking !== true);
+}
+
+/**
+ * Why a node that was given back is deleted; undefined: it is checked, and used again if it passes. What is not certain speaks against it: then
+ * it ends as a node of any other label does.
+ */
+export function notUsedAgain(state: State, turn: Turn, { record }: NodeEntry): string | undefined {
+  const pool = state.pools.get(poolKey(record.provider, record.pool));
+  const policy = policyOf(pool, record);
+  if (pool === undefined || policy === undefined) return "used";
+  const note = reuseOf(record);
+  const why =
+    note === undefined
+      ? "it was launched before its label said so"
+      : (outlived(policy, note, lifeMs(state, policy, record), turn.now) ??
+        unfit(record) ??
+        inTheWay(state, pool, policy, record));
+  if (why !== undefined) return `used, and not used again: ${why}`;
+  return state.agesTrusted ? undefined : "used, and its age is in doubt";
+}
+
+/** What the label of a node says of being used again; undefined: nothing. */
+function policyOf(pool: PoolState | undefined, { type }: NodeRecord): LocalReuse | undefined {
+  const [label = "", ...others] = type;
+  if (pool?.policy.launches !== true || others.length > 0 || pool.policy.unavailable.has(label))
+    return undefined;
+  return pool.policy.reuse?.get(label);
+}
+
+/** How long a node is used, milliseconds from when it was ready for the first time. */
+function lifeMs({ policy }: State, { forMs }: LocalReuse, { type }: NodeRecord): number {
+  return Math.min(forMs, policy.labels.get(type[0]!)?.maxReadyAgeMs ?? Number.POSITIVE_INFINITY);
+}
+
+/** Why a node is beyond what its label allows, whoever had it. `now`: tree time, milliseconds. */
+function outlived(policy: LocalReuse, note: ReuseNote, life: number, now: number): string | undefined {
+  if (note.settings !== policy.settings) return "the settings of its label have changed";
+  if (note.times >= policy.times) return `it was used again ${note.times} times`;
+  return now - note.since * 1000 >= life ? "it is too old" : undefined;
+}
+
+/** Why a node must not be used again after its last user. */
+function unfit(record: NodeRecord): string | undefined {
+  // Dirty, or of a lease that expired; its user may also have said nothing.
+  if (returnedOf(record) === undefined) return "it was not given back as good";
+  // Zuul remembers the nodes of an autohold by their ids, and ends the hold by writing to them.
+  if (record.holdJob !== null || record.holdExpiration !== null || record.comment !== null)
+    return "it was on hold, or has a comment";
+  return backingData(record) === undefined ? undefined : "it carried slots";
+}
+
+/** Why there is no use for the node, or no room. */
+function inTheWay(
+  state: State,
+  { policy: pool, blocked }: PoolState,
+  { forAll }: LocalReuse,
+  record: NodeRecord,
+): string | undefined {
+  const user = userOf(record);
+  if (!forAll && user === undefined) return "it is not known who had it";
+  const head = blocked?.waiting.record;
+  const forHead = head?.nodeTypes.includes(record.type[0]!) && (forAll || isUser(user!, head));
+  // Deleted, it makes room at once.
+  if (head !== undefined && !forHead) return `it makes room for ${blocked!.id}`;
+  const over =
+    exceeded(pool.limits, {}, usedOfPool(state, pool)) ??
+    exceeded(quotaOf(state, pool), {}, usedOfProvider(state, pool.provider));
+  return over === undefined ? undefined : `more of ${over} is used than the limit`;
+}
+
+/** How long a free node may stay that was used before, milliseconds from when it became free; Infinity: as long as any other. */
+export function freeForMs(state: State, record: NodeRecord): number {
+  const note = reuseOf(record);
+  if (note === undefined || note.times === 0) return Number.POSITIVE_INFINITY;
+  const policy = policyOf(state.pools.get(poolKey(record.provider, record.pool)), record);
+  if (policy === undefined || policy.settings !== note.settings || note.times > policy.times) return 0;
+  const freeSince = (record.stateTime ?? 0) * 1000;
+  return Math.min(policy.idleMs, Math.max(0, note.since * 1000 + lifeMs(state, policy, record) - freeSince));
+}
