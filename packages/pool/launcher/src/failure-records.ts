@@ -17,6 +17,7 @@ import {
   levelOf,
   newTally,
   onFailures,
+  onSuccess,
   type Tally,
   together,
 } from "@nodeyard/scheduler";
@@ -217,7 +218,7 @@ export class FailureRecords {
     if (entry === undefined) return;
     entry.successes++;
     const isNews = entry.own.row > 0 || !entry.own.worked;
-    entry.own = { ...entry.own, worked: true, row: 0 };
+    entry.own = onSuccess(entry.own, this.#handles.clock.monotonic(), this.#rule());
     if (isNews) this.#publish(key);
   }
 

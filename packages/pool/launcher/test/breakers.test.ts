@@ -228,6 +228,33 @@ describe("several launchers", () => {
     await world.until("nobody tries", () => world.text(probe) === undefined, 1_000);
   });
 
+  test("failures that are outweighed by successes spend no budget; others do", async () => {
+    for (const every of [4, 1.25]) {
+      const world = new World(ONE_ZONE);
+      let calls = 0;
+      const config = launcherConfig([fakeProvider("cloud", { "launch-retries": 9 })], {
+        failedLaunchesPerHour: 3,
+      });
+      const { journal } = await world.start("a", config, {
+        wrap: withMethods((provider) => ({
+          async *create(order, step) {
+            calls++;
+            yield { step: "server", deadlineMs: 1_000 };
+            if (calls % every < 1) throw new DriverError("transient", "one of several");
+            return yield* provider.create(order, step);
+          },
+        })),
+      });
+      const closed = () => journal.events.some(({ event }) => event === "offering.closed");
+      for (let n = 0; n < 20; n++) {
+        const id = await world.ask();
+        if (every > 2) await world.fulfilled(id, 60_000);
+      }
+      if (every < 2) await world.until("the budget is spent", closed, 600_000);
+      else expect(closed()).toBe(false);
+    }
+  });
+
   test("an invalid record stops no launch", async () => {
     const world = new World(ONE_ZONE);
     await world.put(failurePath(key("cloud")), "nonsense");

@@ -34,7 +34,7 @@ const WAITED_FOR: ReadonlySet<string> = new Set(["capacity", "access"]);
 
 /** What is counted of the launches of an offering or a label. */
 export interface Tally {
-  /** Failed launches that are not forgotten yet, a bucket that drains steadily. */
+  /** Failed launches that are neither forgotten nor made good, a bucket that drains steadily and with each success. */
   readonly spent: { readonly level: number; readonly at: number };
   /** Failures in a row, and the moment of the first of them. */
   readonly row: number;
@@ -100,6 +100,19 @@ export function onFailures(
   const { spent, row, since } = tally;
   const record = isTrusted(tally, rule) ? undefined : { spent, failures: row, since, ...tally.last! };
   return { tally, record };
+}
+
+/**
+ * A launch succeeded: the row is over, and one failure of the hour is made good. So a budget is spent on what fails more often than it works; a
+ * cloud that loses one answer in twenty closes nothing, however many launches an hour has.
+ */
+export function onSuccess(own: Tally, now: number, rule: FailureRule): Tally {
+  return {
+    ...own,
+    worked: true,
+    row: 0,
+    spent: { level: Math.max(0, levelOf(own, now, rule) - 1), at: now },
+  };
 }
 
 /** The record of an offering that closes, or closes again. */

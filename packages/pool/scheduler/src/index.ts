@@ -8,6 +8,7 @@ export {
   levelOf,
   newTally,
   onFailures,
+  onSuccess,
   type Tally,
   together,
 } from "./failure-rule.ts";
