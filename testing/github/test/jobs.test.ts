@@ -59,6 +59,12 @@ ${more}`,
       .sort();
   const ended = () => until(() => set().jobs.every(({ state }) => state === "done"));
   const clean = () => until(async () => set().agents.size === 0 && (await yard.leases()).length === 0);
+  const commitOf = async (job: string) => {
+    const { events } = (await yard.site.json("explain", job)) as {
+      events: readonly { readonly event: string; readonly facts: { readonly commit?: true } }[];
+    };
+    return events.find(({ event }) => event === "lease.ended")?.facts.commit;
+  };
   const many = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
 
   test("the set is made with its labels; each job runs once on a node of its own, and is found by its id", async () => {
@@ -78,6 +84,9 @@ ${more}`,
     expect(held.result).toBe("failed");
     expect(new Set(set().jobs.map(({ runner }) => runner)).size).toBe(7);
     await clean();
+    // Only what ended well is kept in caches.
+    const commits = await Promise.all([set().jobs[0]!, held].map(async ({ id }) => commitOf(id)));
+    expect(commits).toEqual([true, undefined]);
     expect((await connector.kill("SIGTERM")).code).toBe(0);
     // Else the next one would wait for its end.
     expect(set().session).toBeUndefined();

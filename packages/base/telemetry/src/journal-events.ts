@@ -127,7 +127,7 @@ export const journalEvents = {
   "lease.failed": info("The request of a lease failed", "lease", "job"),
   "lease.ended": info(
     "A lease was released or expired, and its nodes were returned",
-    ...["lease", "nodes", "why", "verdict", "job"],
+    ...["lease", "nodes", "why", "verdict", "commit", "job"],
   ),
   "api.called": info(
     "A client of the API or a command line changed something, or tried to",

@@ -120,7 +120,7 @@ export class ScaleSet {
       const { jobId: id, jobDisplayName: display } = job;
       if (messageType === "JobStarted") pool.busy(runnerName, { id, name: display || null, url: url.href });
       if (messageType !== "JobCompleted") continue;
-      pool.done(runnerName);
+      pool.done(runnerName, result === "succeeded");
       log.info({ job: id, runner: runnerName, result }, "a job has ended");
     }
   }

@@ -26,6 +26,8 @@ export interface Runner {
   lease?: Lease;
   /** The job that its lease names. */
   job?: string;
+  /** Its job ended well, as far as the system has told: its caches are kept. */
+  isGood?: boolean;
 }
 
 /** What a pool of runners asks the other system. Its calls have limits of time of their own. */
@@ -123,9 +125,12 @@ export class RunnerPool {
    * The job of a runner is over, and the runner ends by itself. Until then it counts no more: else the next one in line would be taken back for
    * it, and asked for again behind all others.
    */
-  done(name: string): void {
+  done(name: string, isGood = false): void {
     const runner = this.#runners.get(name);
-    if (runner !== undefined && runner.state !== "ending") runner.state = "done";
+    if (runner === undefined) return;
+    // Also of one whose program was quicker to end than the news of its job: its lease may not be over yet.
+    if (isGood) runner.isGood = true;
+    if (runner.state !== "ending") runner.state = "done";
   }
 
   /** Leaves runners and their leases to the next process; new ones that have no node yet are taken back. */
@@ -298,11 +303,8 @@ export class RunnerPool {
   }
 
   /** Each step on its own: what cannot be done is left to the system's own clean-up, and to the end of the lease. */
-  async #end(
-    { name, lease, adopted }: Runner,
-    node: NodeAccess | undefined,
-    failure: unknown,
-  ): Promise<void> {
+  async #end(runner: Runner, node: NodeAccess | undefined, failure: unknown): Promise<void> {
+    const { name, lease, adopted } = runner;
     const { shell, log, clock, pool } = this.#parts;
     const attempt = (what: string, work: Promise<unknown>) =>
       work.then(
@@ -328,7 +330,7 @@ export class RunnerPool {
       if (!isClean && verdict === "ok") verdict = "dirty";
     }
     const why = failure === undefined ? undefined : messageOf(failure);
-    if (lease !== undefined) await attempt("cannot return a node", lease.end(verdict, why));
+    if (lease !== undefined) await attempt("cannot return a node", lease.end(verdict, why, runner.isGood));
     else if (adopted !== undefined)
       await attempt(
         "cannot return a node",

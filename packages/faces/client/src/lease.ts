@@ -88,13 +88,18 @@ export class Lease implements AsyncDisposable {
     this.#take(await this.#client.call("heartbeat_lease", { path: { id: this.id }, body: facts }));
   }
 
-  /** Gives the nodes back. A lease that has already ended is no error. */
-  end(verdict: Verdict = this.verdict, why?: string): Promise<void> {
-    this.#ended ??= this.#release(verdict, why).catch((error: unknown) => {
-      // The caller may try again. Otherwise the lease expires, because no more heartbeats are sent.
-      this.#ended = undefined;
-      throw error;
-    });
+  /**
+   * Gives the nodes back. A lease that has already ended is no error. `commit`: the job ended well, so that what it leaves in caches of its
+   * nodes serves later jobs.
+   */
+  end(verdict: Verdict = this.verdict, why?: string, commit = false): Promise<void> {
+    this.#ended ??= this.#release({ verdict, ...(commit && { commit }), ...defined({ why }) }).catch(
+      (error: unknown) => {
+        // The caller may try again. Otherwise the lease expires, because no more heartbeats are sent.
+        this.#ended = undefined;
+        throw error;
+      },
+    );
     return this.#ended;
   }
 
@@ -108,10 +113,9 @@ export class Lease implements AsyncDisposable {
     await this.end();
   }
 
-  async #release(verdict: Verdict, why: string | undefined): Promise<void> {
+  async #release(body: NonNullable<Operations["release_lease"]["body"]>): Promise<void> {
     this.#timer?.cancel();
     this.#ready.reject(new LeaseLost(`lease ${this.id} was given back`));
-    const body = { verdict, ...defined({ why }) };
     await this.#client.call("release_lease", { path: { id: this.id }, body }).catch((error: unknown) => {
       if (!isGone(error)) throw error;
     });

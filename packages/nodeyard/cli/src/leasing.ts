@@ -121,10 +121,18 @@ export async function unknownLabels(backend: Backend, labels: readonly string[])
  * Releases a lease, waits for the result as long as a person would, and prints it. Never rejects: it runs when something else has
  * failed already, and a lease that could not be released expires.
  */
-export async function giveBack({ io, machine }: Session, backend: Backend, lease: LeaseRow): Promise<void> {
+export async function giveBack(
+  { io, machine }: Session,
+  backend: Backend,
+  lease: LeaseRow,
+  commit = false,
+): Promise<void> {
   const { id, expires } = lease;
   try {
-    await patiently(machine.clock, backend.find("release_lease", { path: { id }, body: {} }));
+    await patiently(
+      machine.clock,
+      backend.find("release_lease", { path: { id }, body: commit ? { commit } : {} }),
+    );
     io.err(`released ${id}\n`);
   } catch (error) {
     io.err(

@@ -70,7 +70,7 @@ async function leaseAndRun(
   sshOptions: string[],
   words: readonly string[],
 ): Promise<number> {
-  let code = 0;
+  let code: number | undefined;
   await askAndUse(session, backend, [label], options, async (asked) => {
     const lease = await awaitNodes(session, backend, asked, options);
     // From here on signals are for ssh, and the lease is given back when that has ended. This listener is added before the other
@@ -102,9 +102,10 @@ async function leaseAndRun(
         knownHosts.remove();
       }
     } finally {
-      await giveBack(session, backend, lease);
+      // What ended well is kept in the caches of the node; a shell says nothing of that.
+      await giveBack(session, backend, lease, code === 0 && words.length > 0);
       ignore();
     }
   });
-  return code;
+  return code!;
 }

@@ -257,6 +257,7 @@ export class LeaseKeeper {
         nodes: lease.nodes,
         why,
         ...(lease.verdict === null ? {} : { verdict: lease.verdict }),
+        ...(returned === "well" && { commit: true }),
         ...jobOf(lease),
       },
     });
