@@ -11,6 +11,7 @@ const REQUESTS: Readonly<Record<string, string>> = {
   "POST floating_ips": "FloatingIPPrototypeFloatingIPByTarget|FloatingIPPrototypeFloatingIPByZone",
   "PATCH floating_ips/*": "FloatingIPPatch",
   "POST images": "ImagePrototypeImageByFile",
+  "POST instances/*/actions": "InstanceActionPrototype",
 };
 const ANSWERS: Readonly<Record<string, string>> = {
   ...{
@@ -23,11 +24,16 @@ const ANSWERS: Readonly<Record<string, string>> = {
   ...{ "instances/*": "Instance", "floating_ips/*": "FloatingIP", "images/*": "Image" },
   ...{ "instance/profiles": "InstanceProfileCollection", "instance/profiles/*": "InstanceProfile" },
   "instances/*/network_interfaces/*/floating_ips/*": "FloatingIP",
+  "instances/*/actions/*": "InstanceAction",
 };
 
 /** Judges by the models of IBM's SDK for Python (`models.py`): what is missing, and what IBM does not know. */
 export class Models {
-  readonly #schema = JSON.parse(readFileSync(join(import.meta.dirname, "../models.json"), "utf8")) as Schema;
+  readonly #schema: Schema = {
+    ...JSON.parse(readFileSync(join(import.meta.dirname, "../models.json"), "utf8")),
+    // The SDK has no model of this body: its properties are the arguments of `create_instance_action`.
+    InstanceActionPrototype: { type: ["str", true], force: ["bool", false] },
+  };
 
   request(call: string, body: unknown): readonly string[] {
     const model = REQUESTS[call];

@@ -21,6 +21,8 @@ export interface Instance extends Thing {
   /** What became of it beyond its normal life. */
   status?: "failed" | "stopped";
   reason?: { readonly code: string; readonly message: string };
+  /** Stops and starts, each of which begins when the one before has ended. */
+  actions?: { readonly type: "stop" | "start"; readonly at: number }[];
 }
 export interface FloatingIp extends Thing {
   readonly zone: string;

@@ -110,6 +110,8 @@ export class Vpc {
         return [200, this.#shapes.shown(this.#one(this.instances, "instance", id!))];
       case "DELETE instances *":
         return [204, this.#end(this.#one(this.instances, "instance", id!))];
+      case "POST instances * actions":
+        return [201, this.#act(this.#one(this.instances, "instance", id!), String(body?.type))];
       case "GET floating_ips":
         return this.#page(
           kind,
@@ -295,7 +297,11 @@ export class Vpc {
         (one.zone ?? zone) === zone && (one.profile ?? profile) === profile && (one.spot ?? spot) === spot,
     );
     const there = [...this.instances.values()].filter(
-      (one) => one.zone === zone && one.profile === profile && one.reason === undefined,
+      (one) =>
+        one.zone === zone &&
+        one.profile === profile &&
+        one.reason === undefined &&
+        this.statusOf(one) !== "stopped",
     );
     return limit !== undefined && there.length >= limit.most;
   }
@@ -303,13 +309,43 @@ export class Vpc {
   /** A machine cannot be deleted before it runs, or has failed. */
   #end(one: Instance): undefined {
     const status = this.statusOf(one);
-    if (/^(pending|starting)$/.test(status))
+    if (/^(pending|starting|stopping)$/.test(status))
       throw new Refusal(
         409,
         "instance_delete_conflict",
         `The instance cannot be deleted in the current status ${status}.`,
       );
     one.deletedAt ??= this.#now();
+  }
+
+  /** Queues an action ("Create an instance action"). A machine that starts needs room, and fails without. */
+  #act(one: Instance, type: string): Json {
+    if (type !== "stop" && type !== "start")
+      throw new Refusal(400, "bad_field", `Invalid type ${type}`, { name: "type", type: "field" });
+    const { startMs, stopMs } = this.#settings();
+    const before = one.actions?.at(-1);
+    const ends = (before?.at ?? one.madeAt) + (before?.type === "stop" ? stopMs : startMs);
+    const isStopped = before?.type === "stop";
+    if (type === "start" && isStopped && this.#isFull(one.zone, one.profile, one.spot)) {
+      one.reason = {
+        code: "cannot_start_capacity",
+        message: "Insufficient capacity within the selected zone",
+      };
+      one.status = "failed";
+    }
+    // What is so already takes no time.
+    if ((type === "stop") !== isStopped)
+      one.actions = [...(one.actions ?? []), { type, at: Math.max(this.#now(), ends) }];
+    const action = this.#id();
+    return {
+      ...{
+        id: action,
+        href: `${this.url()}/v1/instances/${one.id}/actions/${action}`,
+        type,
+        status: "pending",
+      },
+      created_at: "2026-11-30T00:00:00.000Z",
+    };
   }
 
   /** An address that another machine had is taken from it, as IBM does. */
@@ -438,9 +474,15 @@ export class Vpc {
 
   statusOf(one: Instance): string {
     const age = this.#now() - one.madeAt;
-    const { startMs } = this.#settings();
+    const { startMs, stopMs } = this.#settings();
     if (one.deletedAt !== undefined) return "deleting";
     if (one.status !== undefined) return one.status;
+    const action = one.actions?.findLast(({ at }) => at <= this.#now());
+    if (action !== undefined) {
+      const isUnderWay = this.#now() - action.at < (action.type === "stop" ? stopMs : startMs);
+      if (action.type === "stop") return isUnderWay ? "stopping" : "stopped";
+      return isUnderWay ? "starting" : "running";
+    }
     return age < startMs / 2 ? "pending" : age < startMs ? "starting" : "running";
   }
 

@@ -118,7 +118,7 @@ export function addressesOf({ config, ibm, clock, names, lookups }: Site) {
       if (one === undefined || tag == null) return;
       const idle = idleMs(one);
       if (idle === null) await free(one, tag, signal);
-      else if (idle > IDLE_MS) await ibm.delete("floating_ips", id, signal);
+      else if (idle > IDLE_MS) await ibm.one<void>("DELETE", "floating_ips", id, signal);
     },
   };
 

@@ -12,6 +12,7 @@ import {
   type MachineTable,
   machineName,
   type OpenFile,
+  type Rest,
   tagOf,
   unlessRefused,
 } from "@nodeyard/driver";
@@ -25,6 +26,8 @@ import { type Instance, Names, type Volume } from "./names.ts";
 
 /** Lists show a new machine after this at the latest, milliseconds. */
 const LISTED_MS = 30_000;
+/** A stopped machine keeps its disk and addresses. */
+const RESTS: Readonly<Record<string, Rest>> = { stopping: "suspending", stopped: "suspended" };
 /** States in which a machine will not run again by itself. A stopped one is paid for. */
 const ENDED = /^(deleting|failed|stopped|stopping)$/;
 /** A spot machine that IBM takes back is deleted, as a stopped one would cost its disk. */
@@ -57,6 +60,8 @@ function ibmCloud(
   const site = { config, ibm, clock, names, lookups };
   const addresses = addressesOf(site);
   const images = imagesOf(site, openFile);
+  const act = (type: "stop" | "start") => (id: string, signal: AbortSignal) =>
+    ibm.call("POST", `/instances/${encodeURIComponent(id)}/actions`, signal, { body: { type } });
   return {
     /** A record of Nodepool's has the name of its machine. */
     machines: {
@@ -74,8 +79,9 @@ function ibmCloud(
           ? ibm.named<Instance>("instances", id, signal)
           : ibm.one<Instance>("GET", "instances", id, signal),
       // One that is being made can be deleted later only; the wait for its end asks again.
-      delete: (id, signal) => unlessRefused(ibm.delete("instances", id, signal), NOT_YET),
+      delete: (id, signal) => unlessRefused(ibm.one<void>("DELETE", "instances", id, signal), NOT_YET),
     },
+    suspends: { suspend: act("stop"), resume: act("start"), restOf: ({ status }) => RESTS[status] },
     makeMs: config.launchTimeoutMs,
     before: (order: IbmOrder, found, _, { signal }) => addresses.claimed(order, found !== undefined, signal),
     async make(order: IbmOrder, _, signal) {
@@ -150,6 +156,6 @@ function volumesOf(ibm: Ibm, names: Names): CloudPart {
         const on = (volume.volume_attachments ?? []).map(({ instance }) => instance?.id);
         return { id: volume.id, on, tag: on.length === 0 ? tagOf(names.metadataOf(volume)) : null };
       }),
-    delete: (id, signal) => ibm.delete("volumes", id, signal),
+    delete: (id, signal) => ibm.one<void>("DELETE", "volumes", id, signal),
   };
 }

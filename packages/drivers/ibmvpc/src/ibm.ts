@@ -31,8 +31,6 @@ export interface IbmOptions extends SessionHost {
   readonly region: string;
 }
 
-type Method = Unsent["method"];
-
 /** What few calls have. `of`: the service, that of resource groups in place of the VPC API. */
 interface Extra extends RequestParts {
   readonly first?: boolean;
@@ -65,7 +63,7 @@ export class Ibm extends Session<Login> {
   }
 
   /** Calls an API by a path such as `/instances`. Undefined: the answer to a deletion has no body. */
-  call<T>(method: Method, path: string, signal: AbortSignal, parts: Extra = {}): Promise<T> {
+  call<T>(method: Unsent["method"], path: string, signal: AbortSignal, parts: Extra = {}): Promise<T> {
     const { query: asked = {}, body, first = false, of = "vpc" } = parts;
     const query = of === "vpc" ? { ...VERSION, ...asked } : asked;
     const headers = method === "PATCH" ? { "content-type": "application/merge-patch+json" } : {};
@@ -81,15 +79,10 @@ export class Ibm extends Session<Login> {
    * Reads, changes or deletes one thing of a list, such as `instances`; undefined: IBM says that the thing itself is not there, or the answer
    * to a deletion. Something in between says so of anything, and IBM of what the thing is in.
    */
-  one<T>(method: Method, key: string, id: string, signal: AbortSignal, body?: object) {
+  one<T>(method: Unsent["method"], key: string, id: string, signal: AbortSignal, body?: object) {
     const kind = key.replace("/", "_").replace(/s$/, "");
     const answer = this.call<T>(method, `/${key}/${encodeURIComponent(id)}`, signal, { body });
     return unlessRefused(answer, new RegExp(`^(${kind}_)?not_found$`));
-  }
-
-  /** Deletes one thing. One that is not there is no error. */
-  async delete(key: string, id: string, signal: AbortSignal): Promise<void> {
-    await this.one("DELETE", key, id, signal);
   }
 
   /** Makes one thing of a list. Undefined: its name is in use, by an earlier try whose answer was lost, or by another process. */

@@ -20,7 +20,7 @@ export function imagesOf({ config: { own }, ibm, clock, names, lookups }: Site, 
         .map(({ id, name }) => ({ id, tag: null, imageTag: names.imageTag(name) }))
         .filter(({ imageTag }) => imageTag !== null);
     },
-    delete: (id, signal) => ibm.delete("images", id, signal),
+    delete: (id, signal) => ibm.one<void>("DELETE", "images", id, signal),
   };
   if (own.objectStorage === null) return { store: undefined, parts: { image } };
   const { endpoint, bucketName } = own.objectStorage;

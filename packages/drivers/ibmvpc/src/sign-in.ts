@@ -34,9 +34,6 @@ const TOKEN_FILES = [
 ];
 const GRANT = "urn:ibm:params:oauth:grant-type:";
 
-/** Reads a property of the credentials; null: it is not set. */
-type Properties = (key: string) => string | null;
-
 /**
  * Signs in by an API key, or as a trusted profile by the token of a compute resource or by the metadata service. Properties are those of IBM's
  * SDKs, with the prefix `VPC_`: of the file, else of the environment. All are read anew. Rejects with CloudConfigError or NoAnswer.
@@ -100,7 +97,7 @@ export async function signIn(
 }
 
 /** A file has a property in each line, `NAME=VALUE`, and `#` before remarks. */
-function propertiesOf(path: string | null, { env, read }: Around): Properties {
+function propertiesOf(path: string | null, { env, read }: Around): (key: string) => string | null {
   if (path === null) return (key) => env[key] || null;
   const lines = neededText(path, read).matchAll(/^[ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*(.*?)[ \t\r]*$/gm);
   const file = new Map([...lines].map(([, name = "", value = ""]) => [name.toUpperCase(), value]));

@@ -24,6 +24,7 @@ function conformanceRig(settings: Partial<IbmSettings>, pool: object = {}): Conf
   return {
     clock,
     providerName: config.name,
+    suspends: true,
     pool: own!,
     label: own!.labels.get("small")!,
     open: (installation, purpose = "serve") => rig.open(config, { installation, purpose }),
@@ -70,6 +71,7 @@ driverConformance(
         { call: "POST instances", how: "drop-answer" },
         { call: "DELETE instances/*", how: "drop", after: 1 },
         { call: "POST images", how: "drop-answer" },
+        { call: "POST instances/*/actions", how: "drop-answer", times: 2 },
       ],
     }),
   kit,

@@ -435,3 +435,21 @@ describe("a login", () => {
     expect(await kindOf(rig.open(compile()))).toMatch(/^transient: /);
   });
 });
+
+test("a suspended machine is stopped, and starts at its addresses, if IBM has room then", async () => {
+  const pool = { "public-ipv4": true };
+  const { provider, config, cloud } = await site(
+    { startMs: 5_000, stopMs: 5_000 },
+    compile({ small: {} }, { pool }),
+  );
+  const order = rig.order(config, NODE);
+  const machine = await rig.create(provider, order);
+  const one = cloud.vpc.instances.get(String(machine.externalId))!;
+  await rig.suspend(provider, order);
+  expect(cloud.vpc.statusOf(one)).toBe("stopped");
+  expect(await rig.wake(provider, order)).toEqual(machine);
+  await rig.suspend(provider, order);
+  cloud.set({ capacity: [{ most: 0 }] });
+  expect(await kindOf(rig.wake(provider, order))).toMatch(/^capacity: .*cannot_start_capacity/);
+  await rig.remove(provider, order);
+});
