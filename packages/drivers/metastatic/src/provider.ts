@@ -12,6 +12,7 @@ import {
   type ProviderMethods,
   type Resource,
   type Resources,
+  type SliverMachine,
   type SlotRules,
   type Step,
   type StepContext,
@@ -54,6 +55,9 @@ export class SlotProvider implements ProviderMethods {
       slots: { compare: (signal) => this.#compare(signal) },
       console: { read: ({ nodeId }, { signal }) => this.#console(nodeId, signal) },
       handover: { ready: (tag, context) => this.#recall(tag.nodeId, context) },
+      ...(config.pools.some(({ labels }) => [...labels.values()].some(({ own }) => own.sliver !== undefined))
+        ? { slivers: { machines: (signal) => this.#machines(signal) } }
+        : {}),
     };
   }
 
@@ -216,11 +220,22 @@ export class SlotProvider implements ProviderMethods {
     await this.#slivers.recall(this.#hostOf(backing), node, lends, context);
   }
 
+  /** Backing nodes whose slots are slivers. */
+  #machines(signal: AbortSignal): Promise<readonly SliverMachine[]> {
+    // One without an address has not been handed to the provider yet.
+    const hosts = this.#backings.all().filter((one) => this.#isDivided(one) && (one.host ?? "") !== "");
+    return Promise.all(hosts.map((one) => this.#slivers.machine(this.#hostOf(one), signal)));
+  }
+
+  #isDivided({ label }: BackingNode): boolean {
+    return this.#labels(label).some(({ sliver }) => sliver !== undefined);
+  }
+
   /** Ends slivers that a crash left without a slot, and sets which of the others lend. */
   async #compare(signal: AbortSignal): Promise<void> {
     const { log } = this.#context;
     for (const backing of this.#backings.all()) {
-      if (this.#labels(backing.label).every(({ sliver }) => sliver === undefined)) continue;
+      if (!this.#isDivided(backing)) continue;
       try {
         const at = this.#hostOf(backing);
         const uses = () => this.#backings.uses(backing.id, at.lending !== undefined);

@@ -5,6 +5,7 @@ import {
   deadline,
   type NodeUse,
   type Random,
+  type SliverMachine,
   type StepContext,
 } from "@nodeyard/driver";
 import {
@@ -15,6 +16,7 @@ import {
   gone,
   granted,
   leaveCaches,
+  machineOf,
   markUse,
   POLICY,
   rest,
@@ -22,6 +24,7 @@ import {
   SliverHost,
   type SliverSettings,
   settled,
+  shownMachine,
   specOf,
   wake,
   withLoans,
@@ -123,6 +126,15 @@ export class SlotSlivers {
   /** The end of the sliver's console; null: it has none. Rejects with DriverError. */
   console(at: BackingHost, node: string, signal: AbortSignal): Promise<string | null> {
     return this.#with(at, signal, (host) => host.console(sliverName(node), signal));
+  }
+
+  /** The machine for people, as it is: nothing is changed on it. One that does not answer has an error. Rejects only with the reason of `signal`. */
+  machine(at: BackingHost, signal: AbortSignal): Promise<SliverMachine> {
+    const { access, installation, provider, clock } = this.#options;
+    return machineOf(at.id, clock, signal, async (within) => {
+      const report = await access.connect(at).status(within);
+      return { ...shownMachine(report, { owner: { installation, provider } }), name: at.id };
+    });
   }
 
   /** Resolves when the machine has removed all resources of the sliver. Rejects with DriverError. */

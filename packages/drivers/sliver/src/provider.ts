@@ -1,30 +1,13 @@
-import {
-  abortable,
-  type Clock,
-  type DriverContext,
-  DriverError,
-  deadline,
-  idText,
-  type LabelConfig,
-  messageOf,
-  type ProviderMethods,
-  type SliverMachine,
-  type Tag,
-  tagOf,
-} from "@nodeyard/driver";
+import { type DriverContext, idText, type LabelConfig, type ProviderMethods, tagOf } from "@nodeyard/driver";
 import { guaranteesOf, needOf } from "./amounts.ts";
 import type { SliverProviderConfig } from "./config.ts";
 import { FREE } from "./lending/index.ts";
 import { externalId, placeOf, sliverName } from "./names.ts";
 import { reconcileUses } from "./reconcile.ts";
 import type { SliverSettings } from "./rspec.ts";
-import { shownMachine } from "./shown.ts";
-import type { SliverHost } from "./sliver-host.ts";
+import { machineOf, shownMachine } from "./shown.ts";
 import { complete, type SliverHosts } from "./sliver-hosts.ts";
 import { createSteps, gone, handOver, placed, removeSteps, unlist } from "./steps.ts";
-
-/** Time limit for the answer of one machine, milliseconds. A person waits, and other machines are shown without it. */
-const ANSWER_MS = 3_000;
 
 /**
  * The slivers of some machines. The provider keeps no state: all state is in the machines' documents. What a sliver lends, and
@@ -36,6 +19,7 @@ export function sliverProvider(
   config: SliverProviderConfig,
   { clock, installation }: Pick<DriverContext, "clock" | "installation">,
 ): ProviderMethods {
+  const owner = { installation, provider: config.name };
   return {
     offers: {
       types: { of: typeOf },
@@ -48,7 +32,12 @@ export function sliverProvider(
       slivers: {
         machines: (signal) =>
           Promise.all(
-            hosts.all.map((host) => machineOf(host, { installation, provider: config.name }, clock, signal)),
+            hosts.all.map((host) =>
+              machineOf(host.name, clock, signal, async (within) => {
+                const report = await host.status(within);
+                return shownMachine(report, { owner, leftAlone: host.taken(report)?.message });
+              }),
+            ),
           ),
       },
       handover: {
@@ -105,31 +94,4 @@ function typeOf({ own }: LabelConfig): string {
     ...caches.folders,
     ...caches.rules.map(({ name, path, size }) => `${name}=${size} ${path ?? ""}`),
   ].join(" ");
-}
-
-/** A machine for operators. One that does not answer is shown with the error. Rejects only with the reason of `signal`. */
-async function machineOf(
-  host: SliverHost,
-  owner: Pick<Tag, "installation" | "provider">,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<SliverMachine> {
-  const late = () => new DriverError("timeout", `machine ${host.name} did not answer within ${ANSWER_MS} ms`);
-  using limit = deadline(clock, ANSWER_MS, late, signal);
-  try {
-    const report = await abortable(host.status(limit.signal), limit.signal);
-    return shownMachine(report, { owner, leftAlone: host.taken(report)?.message });
-  } catch (error) {
-    signal.throwIfAborted();
-    const unknown = {
-      capacity: {},
-      guaranteed: {},
-      uses: {},
-      remarks: [],
-      caches: [],
-      spares: [],
-      slivers: [],
-    };
-    return { name: host.name, error: messageOf(error), ...unknown };
-  }
 }

@@ -1,10 +1,23 @@
-import { add, defined, type SliverMachine, type Tag, tagOf } from "@nodeyard/driver";
+import {
+  abortable,
+  add,
+  type Clock,
+  DriverError,
+  deadline,
+  defined,
+  messageOf,
+  type SliverMachine,
+  type Tag,
+  tagOf,
+} from "@nodeyard/driver";
 import type { NodeReport, Rspec, SliverReport } from "@nodeyard/sliver-protocol";
 import { capacityOf, guaranteesOf } from "./amounts.ts";
 import { FREE, isIdle } from "./lending/index.ts";
 import { nodeNamed } from "./names.ts";
 import { endedOf, faultsOf, remarksOf, updatesOf } from "./remarks.ts";
 
+/** Time limit for the answer of one machine, milliseconds. A person waits, and other machines are shown without it. */
+const ANSWER_MS = 3_000;
 /** Usage is in bytes. */
 const MIB = 1_048_576;
 
@@ -42,6 +55,32 @@ export function shownMachine(report: NodeReport, { owner, leftAlone }: ShownFor 
 
 type Amounts = SliverMachine["guaranteed"];
 
+/** What `look` finds; a machine that does not answer in time is shown with the error. Rejects only with the reason of `signal`. */
+export async function machineOf(
+  name: string,
+  clock: Clock,
+  signal: AbortSignal,
+  look: (within: AbortSignal) => Promise<SliverMachine>,
+): Promise<SliverMachine> {
+  const late = () => new DriverError("timeout", `machine ${name} did not answer within ${ANSWER_MS} ms`);
+  using limit = deadline(clock, ANSWER_MS, late, signal);
+  try {
+    return await abortable(look(limit.signal), limit.signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    const unknown = {
+      capacity: {},
+      guaranteed: {},
+      uses: {},
+      remarks: [],
+      caches: [],
+      spares: [],
+      slivers: [],
+    };
+    return { name, error: messageOf(error), ...unknown };
+  }
+}
+
 function sliverOf(sliver: SliverReport, installation: string | undefined): SliverMachine["slivers"][number] {
   const { name, phase, doing, held, settled, error, rspec, effective, loans, tags } = sliver;
   const use = name === FREE ? "free" : isIdle({ tags }) ? "idle" : "busy";
@@ -74,11 +113,12 @@ function sliverOf(sliver: SliverReport, installation: string | undefined): Slive
   };
 }
 
-/** Slivers of slots have the tag `node`, which names no installation; slivers of pools have the tag of a machine. */
+/** Slivers of slots have tags of their own; slivers of pools have the tag of a machine. */
 function nodeOf(tags: SliverReport["tags"], installation: string | undefined): string | null {
-  const tag = tagOf(tags);
-  if (installation === undefined) return tags.node ?? tag?.nodeId ?? null;
-  return tag?.installation === installation ? tag.nodeId : null;
+  const { nodeId = null, installation: made } = tagOf(tags) ?? {
+    ...{ nodeId: tags.node, installation: tags.installation },
+  };
+  return installation === undefined || made === installation ? nodeId : null;
 }
 
 /** The most that a sliver with this rspec may use, named as what it is guaranteed. Without a cap of its own a name is absent. */

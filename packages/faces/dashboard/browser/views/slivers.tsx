@@ -46,7 +46,14 @@ export function SliversView({ id }: { readonly id: string | undefined }) {
         <Section
           key={machine.id}
           title={machine.machine}
-          aside={<a href={hrefOf("providers", machine.provider)}>Provider {machine.provider}</a>}
+          aside={
+            <span class="ids">
+              {row("node", machine.machine) !== undefined && (
+                <a href={hrefOf("nodes", machine.machine)}>Backing node</a>
+              )}
+              <a href={hrefOf("providers", machine.provider)}>Provider {machine.provider}</a>
+            </span>
+          }
         >
           <MachineCard machine={machine} />
         </Section>

@@ -48,6 +48,31 @@ describe("slots that are slivers", () => {
     await lab.until("the backing node is given back", () => lab.backings().length === 0);
   });
 
+  test("its backing nodes are shown as machines of slivers, with the nodes of this installation, and one that is silent with why", async () => {
+    const lab = new SliverLab();
+    const { launcher } = await lab.begin("a");
+    const node = await lab.get();
+    const [backing] = lab.backings();
+    const [host] = [...lab.hosts.values()];
+    const shown = await lab.settle(launcher.sliverMachines());
+    expect(shown).toMatchObject([
+      {
+        ...{ provider: "slicer", error: null },
+        machines: [
+          {
+            ...{ name: backing!.id, error: null, guaranteed: { millicores: 500, ram: 256 } },
+            slivers: [{ name: `n${node.id}`, node: node.id, caps: { ram: 512 } }],
+          },
+        ],
+      },
+    ]);
+    host!.kill();
+    const [{ machines } = { machines: [] }] = await lab.settle(launcher.sliverMachines());
+    expect(machines).toMatchObject([
+      { name: backing!.id, error: expect.stringContaining("does not answer") },
+    ]);
+  });
+
   test("a backing node that is not enrolled fails its label, with the remedy", async () => {
     const lab = new SliverLab();
     const { log } = await lab.begin("a");
