@@ -153,6 +153,22 @@ test("a node names its user, and who acts on it next", async () => {
   expect([leased.waits_for, leased.about.lease]).toEqual([null, "0123456789ab"]);
 });
 
+test("a node that is used again says whose it is, which use it is, and that it is checked", async () => {
+  await pool("a", ["small"]);
+  const only = { tenant: "t1", client: "zuul" };
+  const again = (more: object) => ({
+    driverData: { nodeyard: { reuse: { settings: "s", since: 1, times: 2, only, ...more } } },
+  });
+  const checked = await node({ state: "building", ...again({ checking: true }) }, "launcher-7");
+  expect(checked.waits_for?.code).toBe("node.checking");
+  expect(checked.next).toBe("If it passes it is ready again; otherwise it is deleted.");
+  expect((await node(again({}))).next).toBe(
+    "It is free: the next request of tenant t1 and client zuul for small gets it.",
+  );
+  expect((await node({ state: "in-use", ...again({}) }, "zuul")).next).toContain("(use 3 of its machine)");
+  expect((await node({ state: "used", ...again({}) })).waits_for?.meaning).toContain("another use");
+});
+
 test("a node that cannot be deleted says so, since when, and what to do", async () => {
   await pool("a", ["small"]);
   await ensurePath(handles.tree, DEAD_LETTERS);

@@ -214,6 +214,8 @@ export class Shadow {
         return void this.#nodes.set(action.node, { type: "deleted", node: action.node });
       case "deallocate":
         return void this.#nodes.set(action.node, { type: "deallocated", node: action.node });
+      case "check":
+        return void this.#nodes.set(action.node, { type: "checked", node: action.node });
       case "suspend": {
         const { node, label } = action;
         return void this.#nodes.set(node, { type: "suspended", node, label, refused: false });

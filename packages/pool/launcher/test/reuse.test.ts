@@ -1,5 +1,5 @@
 import type { Driver, Scanner } from "@nodeyard/driver";
-import { leasePath, paths } from "@nodeyard/model";
+import { leasePath, paths, remarkPath } from "@nodeyard/model";
 import { askForNodes, releaseLease } from "@nodeyard/operations";
 import { describe, expect, test } from "vitest";
 import type { CheckOrder } from "../src/index.ts";
@@ -224,6 +224,18 @@ describe("a node whose label says so", () => {
     await world.put(leasePath(id), { ...leaseOf(world, id), state: "released", expired: true });
     await gone(node);
     expect(checks).toEqual([]);
+  });
+
+  test("on which its driver remarked something is deleted without a check: its cloud may take it back", async () => {
+    const { world, checks, events, gone } = await started();
+    const request = await world.ask({ tenant_name: "t1" });
+    const [id = ""] = (await world.fulfilled(request)).nodes as string[];
+    await world.put(remarkPath(id), { v: 1, at: 1, text: "the cloud takes it back" });
+    await world.run(100);
+    await world.use(request);
+    await gone(id);
+    expect(checks).toEqual([]);
+    expect(events("node.check-failed")[0]?.facts.why).toContain("remarked");
   });
 
   test("is deleted when the settings by which it was launched are not those of its label any more, in use or free", async () => {

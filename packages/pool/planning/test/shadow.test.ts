@@ -8,6 +8,7 @@ import { seededRandom } from "@nodeyard/runtime";
 import { Counters, memoryLog } from "@nodeyard/telemetry";
 import type { MemoryTree, Tree } from "@nodeyard/tree";
 import { afterEach, expect, test } from "vitest";
+import { settingsOf } from "../../launcher/src/providers/settings.ts";
 import {
   fakeProvider,
   type Json,
@@ -149,6 +150,33 @@ test("the same launch, and its wait by launches that were seen", async () => {
   expect(yard.rows[1]?.shadow.wait).toBeGreaterThanOrEqual(30);
   expect(yard.rows[1]?.shadow.wait).toBeLessThan(31);
   expect(yard.book.summary()).toMatchObject({ requests: 2, same: 2, open: 0, differences: [] });
+});
+
+test("a node that the other checks and uses again is used, here and there", async () => {
+  const label = { name: "small", "cloud-image": "image", "flavor-name": "Fake Flavor" };
+  const again = { ...label, reuse: { check: "/bin/true" } };
+  const provider = fakeProvider("cloud", {}, { labels: [again], "max-servers": 4 });
+  const yard = await new Yard().start(launcherConfig([provider]));
+  const [pool] = provider.pools;
+  const settings = settingsOf(pool!, pool!.labels.get("small")!);
+  const note = (more: Json) => ({
+    driver_data: { nodeyard: { reuse: { settings, since: yard.now(), times: 0, ...more } } },
+  });
+  const was = { provider: "cloud", pool: "main", type: ["small"], requestor: "test", state: "used" };
+  const node = await yard.world.makeNode({ ...was, allocated_to: "100-0000000099", ...note({}) });
+  await yard.settled();
+  const only = { tenant: null, client: "test" };
+  await yard.change(paths.node(node), {
+    state: "building",
+    allocated_to: null,
+    ...note({ times: 1, only, checking: true }),
+  });
+  await yard.change(paths.node(node), { state: "ready", ...note({ times: 1, only }) });
+  const request = await yard.ask(["small"]);
+  await yard.take(request);
+  await yard.change(paths.node(node), { allocated_to: request });
+  await yard.fulfil(request, [node]);
+  expect(yard.rows[0]).toMatchObject({ shadow: { reused: 1 }, tree: { reused: 1 }, differences: [] });
 });
 
 test("a ready node is used, here and there; one that only the other uses is a difference", async () => {

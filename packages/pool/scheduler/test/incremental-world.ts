@@ -72,6 +72,7 @@ export class World {
     labels: new Set(["small", "image"]),
     priority: 200,
     images: new Map([["image", "noble"]]),
+    reuse: new Map([["image", { settings: "now", times: 2, forMs: 1e12, idleMs: 50_000, forAll: false }]]),
   });
   readonly lab = pool({
     provider: "lab",
@@ -223,6 +224,13 @@ export class World {
       case "delete":
         if (this.nodes.get(action.node)?.contenders.length === 0) this.drop(action.node);
         return this.tell({ type: "deleted", node: action.node });
+      // It has passed, and is kept for who had it.
+      case "check": {
+        const found = this.nodes.get(action.node);
+        if (found?.contenders.length === 0)
+          this.put(action.node, { ...found.fields, ...reusedBy("zuul", found.fields), allocated_to: null });
+        return this.tell({ type: "checked", node: action.node });
+      }
       case "deallocate": {
         const found = this.nodes.get(action.node);
         if (found !== undefined)
@@ -462,4 +470,15 @@ export class World {
   #give({ backing, slot }: PlannedSlot, request: string): void {
     this.given.set(`${backing}/${slot}`, request);
   }
+}
+
+/** What the record of a free node says that one client has used once more; of one that nobody has used yet without `client`. */
+export function reusedBy(client?: string, before: Readonly<Record<string, unknown>> = {}) {
+  const own = before.driver_data as
+    | { readonly nodeyard: { readonly reuse: { readonly times: number } } }
+    | undefined;
+  const times = own === undefined ? 0 : own.nodeyard.reuse.times + 1;
+  const only = client !== undefined && { only: { tenant: null, client } };
+  const reuse = { settings: "now", since: 0, times, ...only };
+  return { state: "ready", requestor: "zuul", driver_data: { nodeyard: { reuse } } };
 }

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { HOST_BACK_MS } from "../src/hosts.ts";
 import { expectDerived, expectWaits } from "./incremental-checks.ts";
-import { type Fails, LAUNCH_MS, making, there, World } from "./incremental-world.ts";
+import { type Fails, LAUNCH_MS, making, reusedBy, there, World } from "./incremental-world.ts";
 import { componentOf, node, request, SchedulerFixture } from "./world.ts";
 
 const anyLabel = fc.constantFrom("small", "large", "board", "phone", "image", "slice", "nothing");
@@ -98,6 +98,7 @@ function apply(world: World, taken: Step): void {
     case "ask":
       return world.ask(`100-${world.id()}`, {
         node_types: taken.labels,
+        requestor: taken.tenant === null ? "zuul" : "other",
         tenant_name: taken.tenant,
         reuse: taken.reuse,
       });
@@ -136,7 +137,7 @@ function apply(world: World, taken: Step): void {
       });
     // A node that another launcher's min-ready asked for.
     case "stock":
-      return world.put(world.id(), { provider: "cloud", pool: "side", type: ["image"], state: "ready" });
+      return world.put(world.id(), { provider: "cloud", pool: "side", type: ["image"], ...reusedBy() });
     case "image":
       return world.setImage(taken.there ? there : making);
     case "quota":
@@ -341,7 +342,8 @@ function compare(steps: readonly Step[], { notes = true, room = 1 } = {}): void 
     expect([key, clean(world.fixture.state.usage.of(key))]).toEqual([key, clean(fresh.state.usage.of(key))]);
   }
   for (const key of ["cloud/main", "cloud/side", "lab/desk"]) {
-    expect([...world.fixture.state.idle.ofPool(key)]).toEqual([...fresh.state.idle.ofPool(key)]);
+    for (const index of ["idle", "kept"] as const)
+      expect([...world.fixture.state[index].ofPool(key)]).toEqual([...fresh.state[index].ofPool(key)]);
   }
   if (notes) expect(codes(world.fixture, fresh)).toEqual(codes(fresh, fresh));
   expect(kept(world)).toEqual(kept({ fixture: fresh, requests: world.requests }));

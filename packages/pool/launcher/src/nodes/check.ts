@@ -4,6 +4,7 @@ import {
   type NodeRecord,
   offeringTypeOf,
   type ReuseNote,
+  remarkPath,
   reuseOf,
   userOf,
   withoutUser,
@@ -122,6 +123,8 @@ async function assertGood(
     trace.begin("check", reuse.checkMs);
     await assertAlone(context, pool, reuse);
     assertNewest(context, pool, label, node);
+    // Such as that the cloud takes the machine back.
+    if (context.view.own.has(remarkPath(id))) throw new Unusable("its driver remarked something on it");
     await runCheck(context, node, reuse, signal);
     const limitMs = pool.open.config.bootTimeoutMs;
     const late = () => new DriverError("timeout", `it did not answer within ${limitMs} ms`);

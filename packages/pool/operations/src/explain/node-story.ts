@@ -275,7 +275,7 @@ function situationOf(
       return {
         waits_for: wait(
           holder === null ? "node.to-delete" : "node.locked",
-          holder === null ? "It is to be deleted" : `It is to be deleted, and ${holder} still has its lock`,
+          holder === null ? goesTo(record) : `It is to be deleted, and ${holder} still has its lock`,
           { ...stepNow(steps), ...lost },
         ),
         next: deletion,
@@ -287,6 +287,13 @@ function situationOf(
 function ofUser(record: NodeRecord): string {
   const only = reuseOf(record)?.only;
   return only == null ? "" : `of tenant ${only.tenant ?? "-"} and client ${only.client} `;
+}
+
+/** What is next for a node that nobody has. */
+function goesTo(record: NodeRecord): string {
+  return record.state === "used" && reuseOf(record) !== undefined
+    ? "It is to be checked for another use, or deleted"
+    : "It is to be deleted";
 }
 
 /** Which use of a node it is, from the second on. */
