@@ -4,7 +4,7 @@ import { type CrashPoint, pointName, pointsOf, rarePointsOf } from "./effects.ts
 import type { Fault } from "./faults.ts";
 import { LauncherProcess } from "./process.ts";
 import type { Scene } from "./scene.ts";
-import { budgetOf, sharesOf, VARIANTS } from "./setting.ts";
+import { budgetOf, budgetsOf, sharesOf, VARIANTS } from "./setting.ts";
 import { between, pick, shuffled } from "./streams.ts";
 import { TRAPS } from "./trap.ts";
 
@@ -173,6 +173,7 @@ export class FaultSchedule {
 
   #jump(ms: number): void {
     this.#scene.jumped += ms;
+    this.#scene.check.jumped("", ms);
     this.#scene.clock.jump(ms);
   }
 
@@ -244,7 +245,12 @@ export class FaultSchedule {
 
   reload(config: (typeof VARIANTS)[number]): void {
     const { seed, troubled } = this.#scene;
-    const changed = { ...config, shares: sharesOf(seed), failedLaunchesPerHour: budgetOf(seed, troubled) };
+    const changed = {
+      ...config,
+      shares: sharesOf(seed),
+      budgets: budgetsOf(seed, troubled),
+      failedLaunchesPerHour: budgetOf(seed, troubled),
+    };
     this.#scene.config = changed;
     for (const each of this.#scene.processes) if (!each.dead) each.reconfigure(changed);
   }

@@ -14,7 +14,17 @@ import { Operator } from "./operator.ts";
 import { Requestor } from "./requestor.ts";
 import { retried } from "./retried.ts";
 import type { Scene } from "./scene.ts";
-import { builderConfig, CHECKED, CLOUDS, IMAGE, quotaOf, STRANGERS, sharesOf, VARIANTS } from "./setting.ts";
+import {
+  builderConfig,
+  CHECKED,
+  CLOUDS,
+  IMAGE,
+  quotaOf,
+  STRANGERS,
+  sharesOf,
+  spendingOf,
+  VARIANTS,
+} from "./setting.ts";
 import { streams } from "./streams.ts";
 import { isFenced, Trap } from "./trap.ts";
 
@@ -77,10 +87,13 @@ export function makeScene(
   });
   const connect = (name: string, sessionTimeoutMs = 600_000): MemoryTree =>
     cluster.connect({ name, sessionTimeoutMs, latencyMs: [0, 3] });
-  const check = new LogCheck({ ...CHECKED, shares: sharesOf(seed) }, (kind, id, from, to) => {
-    count(coverage.transitions, transition(kind, from, to));
-    if (kind === "node") operator.see(id, to);
-  });
+  const check = new LogCheck(
+    { ...CHECKED, shares: sharesOf(seed), budget: spendingOf(seed) },
+    (kind, id, from, to) => {
+      count(coverage.transitions, transition(kind, from, to));
+      if (kind === "node") operator.see(id, to);
+    },
+  );
   const operator = new Operator(
     { tree: connect("operator"), clock, random: stream("operator") },
     check,

@@ -29,7 +29,11 @@ const OFFERINGS = [
   { "flavor-name": "fixed", zone: "az2" },
   { "flavor-name": "wide", "min-ram": 16_384 },
 ];
-const PRICES = { spot: 0.03, fixed: 0.1, wide: 0.2 };
+const PRICES = {
+  ...{ spot: 0.03, fixed: 0.1, wide: 0.2 },
+  // A cent a second.
+  ...{ small: 36, large: 36, rare: 36, extra: 36, zoned: 36, imaged: 36 },
+};
 
 /** Labels whose nodes are used again. */
 export const REUSED: NonNullable<Setting["reused"]> = new Map([

@@ -118,6 +118,18 @@ export function sharesOf(seed: number): LauncherConfig["shares"] {
   return seed % 3 === 2 ? { tenants: new Map([["t1", 2]]), clients: new Map() } : undefined;
 }
 
+/** A tenant's budget in every eighth run: it is used up during the faults. */
+export function spendingOf(seed: number): Setting["budget"] {
+  return seed % 8 === 3 ? { tenant: "t1", amount: 0.4, currency: "USD" } : undefined;
+}
+
+/** The operator raises it at the end, so that no run takes a month. */
+export function budgetsOf(seed: number, troubled: boolean): NonNullable<LauncherConfig["budgets"]> {
+  const { tenant, amount, currency } = spendingOf(seed) ?? {};
+  if (tenant === undefined || amount === undefined || currency === undefined) return new Map();
+  return new Map([[tenant, { amount: troubled ? amount : amount * 1_000, currency, timezone: "UTC" }]]);
+}
+
 /** The smallest possible installation. */
 export const ONE_POOL: LauncherConfig = installation([east()]);
 

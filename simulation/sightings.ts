@@ -22,6 +22,7 @@ export const SIGHTINGS = {
   "build promoted": "a new build of an image takes over",
   "waits: capacity.pool": "a request waits for a pool's limit",
   "waits: capacity.tenant": "a request waits for its tenant's limit",
+  "waits: budget.used": "a request waits for a new budget of its tenant",
   "waits: image.waits": "a request waits for an image",
   "waits: offering.failing": "a request waits for an open breaker",
   "waits: offering.budget": "a request waits for the budget of an offering",

@@ -1,6 +1,7 @@
 import type { ShareWeights } from "@nodeyard/scheduler";
 import type { AppliedWrite } from "@nodeyard/tree";
 import { AskedFor } from "./asked.ts";
+import { type BudgetSetting, BudgetsHold } from "./budgets.ts";
 import { Changes } from "./changes.ts";
 import { Commits } from "./commits.ts";
 import { Delivery } from "./delivery.ts";
@@ -35,6 +36,8 @@ export interface Setting extends Limits {
   readonly shares?: ShareWeights | undefined;
   /** Labels whose nodes are used again. */
   readonly reused?: ReadonlyMap<string, Reused>;
+  /** Absent: no tenant has one. */
+  readonly budget?: BudgetSetting | undefined;
   /** By label. */
   readonly minReady?: ReadonlyMap<string, number>;
 }
@@ -68,6 +71,7 @@ export class LogCheck {
       new LeaseLengths(),
       new Order(setting.shares !== undefined),
       ...(setting.shares === undefined ? [] : [new SharesHold(setting.shares, setting.tenants)]),
+      ...(setting.budget === undefined ? [] : [new BudgetsHold(setting.budget)]),
       new HoldLengths(),
       new ReusedNodes(setting.reused),
       ...(setting.minReady === undefined ? [] : [new MinReady(setting.minReady)]),
@@ -78,6 +82,7 @@ export class LogCheck {
   jumped(client: string, ms: number): void {
     const size = Math.abs(ms);
     const { believed } = this.#replay;
+    if (size > NOTICED_MS) this.#replay.setFar = true;
     if (size <= NOTICED_MS) believed.set(client, (believed.get(client) ?? 0) + size);
   }
 

@@ -55,6 +55,8 @@ export class Replay {
    * and its next write is off by as much (rule 8: jumps above 30 s are noticed).
    */
   readonly believed = new Map<string, number>();
+  /** Whether a clock jumped further than that. */
+  setFar = false;
   /** When a client wrote first. */
   readonly started = new Map<string, Moment>();
   /** When a launcher last lost an event of the tree, by client, milliseconds. */

@@ -100,8 +100,8 @@ describe("budgets of tenants", () => {
     const price = (currency: string) => ({ driver_data: { nodeyard: { price: { per_hour: 2, currency } } } });
     const held = { allocated_to: "100-1", tenant_name: "t1" };
     const budgets = config(1).budgets!;
-    const charge = (before: object, after?: object) =>
-      chargeOf(given(before), after && given(after), budgets, until);
+    const charge = (before: object, after?: object, written = until) =>
+      chargeOf(given(before), after && given(after), budgets, { believed: until, written });
     const scope = "spending 2026-12|t1";
     expect(charge({ ...held, ...price("EUR") })).toMatchObject({ scope, amount: { instances: 1, EUR: 2 } });
     expect(charge({ ...held, ...price("USD") })).toMatchObject({
@@ -111,6 +111,11 @@ describe("budgets of tenants", () => {
     // Taken back, and given on.
     const back = { ...held, ...price("EUR"), allocated_to: null };
     expect(charge({ ...held, ...price("EUR") }, back)).toMatchObject({ amount: { EUR: 2 } });
+    // A clock has jumped: whichever is right, not more than that.
+    expect(charge({ ...held, ...price("EUR") }, back, until - 1_800_000)).toMatchObject({
+      amount: { EUR: 1 },
+    });
+    expect(charge({ ...held, ...price("EUR") }, back, until + 9e9)).toMatchObject({ amount: { EUR: 2 } });
     expect(charge(back, { ...held, ...price("EUR") })).toBeUndefined();
     expect(charge({ ...held, ...price("EUR") }, { ...held, ...price("EUR"), state: "used" })).toBeUndefined();
     expect(charge({ ...held, ...price("EUR"), tenant_name: "t2" })).toBeUndefined();

@@ -52,6 +52,11 @@ describe("a budget that is used up", () => {
     });
     expect(accepted(fixture.wait(DECEMBER - 1 - fixture.now))).toEqual([]);
     expect(accepted(fixture.wait(1))).toEqual(["100-2"]);
+    // What the node cost before is the old month's, and what it costs now is the new one's.
+    fixture.now += 10 * HOUR_MS - 1;
+    expect(accepted(fixture.request("100-5", fields))).toEqual(["100-5"]);
+    fixture.now += 1;
+    expect(accepted(fixture.request("100-6", fields))).toEqual([]);
   });
 
   test("ends what a request waits for otherwise: what was kept for it is the others'", () => {

@@ -2,7 +2,7 @@ import { add, type Resources } from "@nodeyard/driver";
 import type { NodeRecord } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import type { Budget } from "@nodeyard/scheduler";
-import { CommitFailed, type Op, type OpResult, TreeError } from "@nodeyard/tree";
+import { CommitFailed, type Op, type OpResult, TreeError, treeNow } from "@nodeyard/tree";
 import type { Handles } from "../handles.ts";
 import { Count, countRecords, nodeIds } from "./count.ts";
 import { measureDrift } from "./drift.ts";
@@ -119,7 +119,12 @@ export class Ledgers {
     ignoresQuota: boolean,
   ): readonly Posting[] {
     const charge =
-      this.#budgets.size === 0 ? undefined : chargeOf(before, after, this.#budgets, this.#handles.ages.now());
+      this.#budgets.size === 0
+        ? undefined
+        : chargeOf(before, after, this.#budgets, {
+            believed: this.#handles.ages.now(),
+            written: treeNow(this.#handles),
+          });
     if (this.#limits.size === 0) return charge === undefined ? none : [charge];
     const given = isGiven(before, after);
     const postings: Posting[] = charge === undefined ? [] : [charge];

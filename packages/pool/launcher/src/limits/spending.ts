@@ -12,25 +12,27 @@ const KEPT_MS = 62 * 86_400_000;
 
 /**
  * What a tenant with a budget has to bear when a write takes a node from its request: in the same commit, so that each node counts once,
- * whatever crashes. Undefined: the write takes none. `now`: tree time, milliseconds.
+ * whatever crashes. Undefined: the write takes none. `at`: tree time as it is believed, and as records are written now, milliseconds; while
+ * they differ a clock has jumped, nobody knows which is right, and it is charged by the one that makes it less.
  */
 export function chargeOf(
   before: NodeRecord | undefined,
   after: NodeRecord | undefined,
   budgets: ReadonlyMap<string, Budget>,
-  now: number,
+  { believed, written }: { readonly believed: number; readonly written: number },
 ): Posting | undefined {
   if (before === undefined || before.allocatedTo === null || before.tenantName === null) return undefined;
   if (after?.allocatedTo === before.allocatedTo && after.tenantName === before.tenantName) return undefined;
   const budget = budgets.get(before.tenantName);
   if (budget === undefined) return undefined;
-  const { name, from } = monthAt(now, budget.timezone);
+  const { name, from } = monthAt(believed, budget.timezone);
   const scope = scopeOf.spending(name, before.tenantName);
   const price = priceOf(before);
   if (price?.currency !== budget.currency)
     return { scope, amount: { instances: 1, unpriced: 1 }, limit: undefined };
   // What it cost in earlier months is theirs.
-  const cost = costBetween(price, Math.max(borneSince(before) ?? now, from), now);
+  const since = Math.max(borneSince(before) ?? believed, from);
+  const cost = costBetween(price, since, Math.min(believed, written));
   return { scope, amount: { instances: 1, [budget.currency]: cost }, limit: undefined };
 }
 
