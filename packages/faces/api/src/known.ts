@@ -25,6 +25,7 @@ export type ConfigPlan =
   | {
       readonly requests: number;
       readonly rows: readonly object[];
+      readonly tenants: readonly object[];
       readonly lost: readonly string[];
       readonly assumed: readonly string[];
     }

@@ -15,6 +15,7 @@ interface Figures {
 }
 interface Planned {
   readonly requests: number;
+  readonly tenants: readonly { readonly today: object }[];
   readonly rows: readonly {
     readonly provider: string | null;
     readonly label: string | null;
@@ -81,6 +82,9 @@ test("what a real Nodeyard served is read back from its journal, and played on a
   const same = await site.json<Planned>("-c", site.config, "plan", site.config);
   expect(same).toMatchObject({ requests: 1, lost: [], assumed: [] });
   for (const { today, planned } of same.rows) expect(planned).toEqual(today);
+  expect(same.tenants).toEqual([
+    { tenant: null, today: expect.objectContaining({ requests: 1 }), planned: same.tenants[0]!.today },
+  ]);
   expect(same.rows[0]).toMatchObject({
     provider: "fake-cloud",
     label: null,

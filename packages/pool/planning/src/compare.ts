@@ -2,9 +2,9 @@ import { compareText } from "@nodeyard/runtime";
 import type { Played } from "./play.ts";
 import type { Outcome } from "./played-user.ts";
 
-/** One configuration's figures of a provider and label. */
-export interface PlanFigures {
-  /** Requests of the demand that the provider served, or for null that none did. */
+/** How requests of the demand fared under one configuration. */
+export interface WaitFigures {
+  /** Of a provider those that it served, for null those that none did. */
   readonly requests: number;
   /** Of served requests, seconds; null: none was served. */
   readonly wait_median: number | null;
@@ -13,6 +13,10 @@ export interface PlanFigures {
   readonly refused: number;
   /** Not answered at the end. */
   readonly unanswered: number;
+}
+
+/** One configuration's figures of a provider and label. */
+export interface PlanFigures extends WaitFigures {
   readonly peak_nodes: number;
   readonly peak_cores: number;
   /** MiB. */
@@ -33,11 +37,23 @@ export interface PlanRow {
   readonly planned: PlanFigures;
 }
 
+/** What differs for the requests of a tenant. */
+export interface TenantRow {
+  /** Null: requests without one. */
+  readonly tenant: string | null;
+  readonly today: WaitFigures;
+  readonly planned: WaitFigures;
+}
+
 /** Both configurations side by side, and the requests that only today's serves, by their keys in `outcomes`. */
 export function compare(
   today: Played,
   planned: Played,
-): { readonly rows: readonly PlanRow[]; readonly lost: readonly string[] } {
+): {
+  readonly rows: readonly PlanRow[];
+  readonly tenants: readonly TenantRow[];
+  readonly lost: readonly string[];
+} {
   const keys = new Map<string, readonly [provider: string | null, label: string | null]>();
   for (const { outcomes, peaks } of [today, planned]) {
     for (const { provider, labels } of outcomes.values())
@@ -60,7 +76,17 @@ export function compare(
   const lost = [...today.outcomes].flatMap(([request, { result }]) =>
     result === "served" && planned.outcomes.get(request)?.result !== "served" ? [request] : [],
   );
-  return { rows, lost };
+  const names = new Set(
+    [...today.outcomes.values(), ...planned.outcomes.values()].map(({ tenant }) => tenant),
+  );
+  const tenants = [...names]
+    .sort((a, b) => compareText(a ?? "", b ?? ""))
+    .map((tenant) => {
+      const of = ({ outcomes }: Played) =>
+        waitsOf([...outcomes.values()].filter((outcome) => outcome.tenant === tenant));
+      return { tenant, today: of(today), planned: of(planned) };
+    });
+  return { rows, tenants, lost };
 }
 
 /** The figures of one row; without a request and a node of it under this configuration they are zeros and nulls. */
@@ -72,23 +98,29 @@ function figures(
   const of = [...outcomes.values()].filter(
     (outcome) => outcome.provider === provider && (label === null || outcome.labels.includes(label)),
   );
-  const waits = of.flatMap(({ result, waitMs }) => (result === "served" ? [waitMs] : []));
-  waits.sort((a, b) => a - b);
-  const count = (result: Outcome["result"]) => of.filter((outcome) => outcome.result === result).length;
   // Requests that no provider served have no nodes, so no peak.
   const peak = peaks.find((each) => each.provider === provider && each.label === label);
   const spent = hours.find((each) => each.provider === provider && each.label === label);
   return {
-    requests: of.length,
-    wait_median: rank(waits, 0.5),
-    wait_p95: rank(waits, 0.95),
-    refused: count("refused"),
-    unanswered: count("waits"),
+    ...waitsOf(of),
     peak_nodes: peak?.nodes ?? 0,
     peak_cores: peak?.cores ?? 0,
     peak_ram: peak?.ram ?? 0,
     idle_hours: Math.round(10 * (spent?.idle ?? 0)) / 10,
     cost: Math.round(100 * (spent?.cost ?? 0)) / 100,
+  };
+}
+
+function waitsOf(outcomes: readonly Outcome[]): WaitFigures {
+  const waits = outcomes.flatMap(({ result, waitMs }) => (result === "served" ? [waitMs] : []));
+  waits.sort((a, b) => a - b);
+  const count = (result: Outcome["result"]) => outcomes.filter((outcome) => outcome.result === result).length;
+  return {
+    requests: outcomes.length,
+    wait_median: rank(waits, 0.5),
+    wait_p95: rank(waits, 0.95),
+    refused: count("refused"),
+    unanswered: count("waits"),
   };
 }
 

@@ -1,4 +1,4 @@
-export { compare, type PlanRow } from "./compare.ts";
+export { compare, type PlanRow, type TenantRow, type WaitFigures } from "./compare.ts";
 export { CostBook, type CostKey, type CostRow, costKeys } from "./costs.ts";
 export { DemandBook, DemandError } from "./demand.ts";
 export { type Played, type PlayOptions, play } from "./play.ts";

@@ -22,6 +22,7 @@ import type { DemandedRequest } from "./demand.ts";
 /** The result of a request. `waits`: it was still unanswered at the end. */
 export type Outcome = {
   readonly labels: readonly string[];
+  readonly tenant: string | null;
   readonly result: "served" | "refused" | "waits";
   /** The provider that served it; null: none. */
   readonly provider: string | null;
@@ -66,6 +67,7 @@ export class PlayedUser {
     this.#waiting++;
     this.#outcomes.set(`${request.request}@${request.at}`, {
       labels: request.labels,
+      tenant: request.tenant ?? null,
       result: "waits",
       provider: null,
       waitMs: 0,
@@ -106,6 +108,7 @@ export class PlayedUser {
     const providers = await Promise.all(nodes.map((node) => this.#set(node, "in-use")));
     this.#outcomes.set(`${request.request}@${request.at}`, {
       labels: request.labels,
+      tenant: request.tenant ?? null,
       result: nodes.length > 0 ? "served" : "refused",
       provider: providers[0] ?? null,
       waitMs,

@@ -122,6 +122,24 @@ describe("waits", () => {
   });
 });
 
+test("tenants have rows of their own, and a budget lets the requests of its tenant wait", async () => {
+  const priced = { ...past, cost: { per_hour: 3_600, currency: "EUR" } };
+  const demand = lines(priced, ask(0, { tenant: "t" }), ask(200, { tenant: "t" }), ask(200));
+  const budgets = new Map([["t", { amount: 150, currency: "EUR", timezone: "UTC" }]]);
+  const [today, planned] = [
+    await playing(servers(5), demand),
+    await playing(servers(5, { budgets }), demand),
+  ];
+  const served = { requests: 1, wait_median: 60, wait_p95: 60, refused: 0, unanswered: 0 };
+  expect(compare(today, planned).tenants).toEqual([
+    { tenant: null, today: served, planned: served },
+    {
+      ...{ tenant: "t", today: { ...served, requests: 2 } },
+      planned: { ...served, requests: 2, unanswered: 1 },
+    },
+  ]);
+});
+
 test("what a launcher lived through is played as it was: the waits of a busy day, from its journal alone", async () => {
   const world = new World({
     latency: {

@@ -162,12 +162,14 @@ const checkConfig = route({
 });
 
 /** What a play of the demand came to, for one provider and label; nodes, cores and RAM are the most at once. */
-const figures = z.object({
+const waitFigures = z.object({
   requests: z.int(),
   wait_median: z.number().nullable().describe("of served requests, seconds"),
   wait_p95: z.number().nullable(),
   refused: z.int(),
   unanswered: z.int(),
+});
+const figures = waitFigures.extend({
   peak_nodes: z.number(),
   peak_cores: z.number(),
   peak_ram: z.number().describe("MiB"),
@@ -204,6 +206,13 @@ const planConfig = route({
         planned: figures,
       }),
     ),
+    tenants: z.array(
+      z.object({
+        tenant: z.string().nullable().describe("null: requests without one"),
+        today: waitFigures,
+        planned: waitFigures,
+      }),
+    ),
     lost: z
       .array(z.string())
       .describe(`requests that only today's configuration serves: ${MOST_LOST} at most`),
@@ -213,7 +222,16 @@ const planConfig = route({
   handle: async (call) => {
     const { body, parts } = call;
     const findings = (await parts.sources.checkConfig(body.text)).map(({ file: _, ...finding }) => finding);
-    const none = { valid: true, findings, requests: 0, rows: [], lost: [], lost_count: 0, assumed: [] };
+    const none = {
+      valid: true,
+      findings,
+      requests: 0,
+      rows: [],
+      tenants: [],
+      lost: [],
+      lost_count: 0,
+      assumed: [],
+    };
     if (findings.some(({ severity }) => severity === "error")) return { ...none, valid: false };
     call.charge(PLAN_CALLS);
     const plan = await parts.sources.planConfig(body.text, body.days);

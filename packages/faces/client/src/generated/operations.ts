@@ -214,6 +214,26 @@ export interface Operations {
           readonly cost: number;
         };
       }>;
+      readonly tenants: ReadonlyArray<{
+        /** null: requests without one */
+        readonly tenant: string | null;
+        readonly today: {
+          readonly requests: number;
+          /** of served requests, seconds */
+          readonly wait_median: number | null;
+          readonly wait_p95: number | null;
+          readonly refused: number;
+          readonly unanswered: number;
+        };
+        readonly planned: {
+          readonly requests: number;
+          /** of served requests, seconds */
+          readonly wait_median: number | null;
+          readonly wait_p95: number | null;
+          readonly refused: number;
+          readonly unanswered: number;
+        };
+      }>;
       /** requests that only today's configuration serves: 100 at most */
       readonly lost: ReadonlyArray<string>;
       readonly lost_count: number;

@@ -1,5 +1,13 @@
 import { plain, renderTable } from "@nodeyard/operations/listing";
-import { compare, DemandBook, type PlanRow, type Played, play } from "@nodeyard/planning";
+import {
+  compare,
+  DemandBook,
+  type PlanRow,
+  type Played,
+  play,
+  type TenantRow,
+  type WaitFigures,
+} from "@nodeyard/planning";
 import {
   Drivers,
   launcherConfig,
@@ -44,7 +52,7 @@ export function definePlan(command: Command, session: Session): void {
     )
     .option("--record <file>", "write the demand to this file")
     .option("--seed <number>", "for what is left to chance; the same seed gives the same figures", seedOf, 1)
-    .option("--json", "an object on stdout: requests, rows, lost, assumed; waits are seconds")
+    .option("--json", "an object on stdout: requests, rows, tenants, lost, assumed; waits are seconds")
     .addHelpText(
       "after",
       "\nPlays the demand on launchers in this process, in virtual time, once with each configuration. Contacts no cloud, no tree and no" +
@@ -89,7 +97,7 @@ async function plan(session: Session, config: string | undefined, options: PlanO
   const assumed = [...new Set([...today.assumed, ...planned.assumed])];
   if (options.json === true)
     printJson(session.io, { requests: demand.requests.length, ...compared, assumed });
-  else session.io.out(textOf(demand.requests.length, compared.rows, assumed));
+  else session.io.out(textOf(demand.requests.length, compared, assumed));
   // After the output, so that `--json` has the list that the error speaks of.
   const { length } = compared.lost;
   if (length > 0)
@@ -135,18 +143,17 @@ function progress({ io, machine: { clock } }: Session, name: string): (part: num
 }
 
 /** One line per provider and label: today's figure, an arrow, the planned one. "-": nothing was served, so there is no wait. */
-function textOf(requests: number, rows: readonly PlanRow[], assumed: readonly string[]): string {
+function textOf(
+  requests: number,
+  { rows, tenants }: { readonly rows: readonly PlanRow[]; readonly tenants: readonly TenantRow[] },
+  assumed: readonly string[],
+): string {
   const cells = rows.map(({ provider, label, today, planned }) => {
     const pair = (of: (figures: PlanRow["today"]) => string | number) => `${of(today)} -> ${of(planned)}`;
-    const wait = (seconds: number | null) => (seconds === null ? "-" : `${seconds} s`);
     return [
       provider ?? "(nobody)",
       label ?? "(all)",
-      pair((of) => of.requests),
-      pair((of) => wait(of.wait_median)),
-      pair((of) => wait(of.wait_p95)),
-      pair((of) => of.refused),
-      pair((of) => of.unanswered),
+      ...waitCells(today, planned),
       pair((of) => of.peak_nodes),
       pair((of) => of.peak_cores),
       pair((of) => of.peak_ram),
@@ -154,22 +161,31 @@ function textOf(requests: number, rows: readonly PlanRow[], assumed: readonly st
       pair((of) => of.cost),
     ];
   });
-  const head = [
-    "Provider",
-    "Label",
-    "Requests",
-    "Median wait",
-    "95 %",
-    "Refused",
-    "Unanswered",
-    "Nodes",
-    "Cores",
-    "RAM, MiB",
-    "Idle hours",
-    "Cost",
-  ];
+  const head = ["Provider", "Label", ...WAITS, "Nodes", "Cores", "RAM, MiB", "Idle hours", "Cost"];
   const notes = assumed.map((line) => `not recorded: ${plain(line)}\n`).join("");
-  return `${requests} requests, today -> planned; nodes, cores and RAM at most at once\n${renderTable(head, cells)}${notes}`;
+  const perTenant = tenants.map(({ tenant, today, planned }) => [
+    tenant ?? "(none)",
+    ...waitCells(today, planned),
+  ]);
+  // Requests without a tenant alone are those of the table above.
+  const table = tenants.every(({ tenant }) => tenant === null)
+    ? ""
+    : renderTable(["Tenant", ...WAITS], perTenant);
+  return `${requests} requests, today -> planned; nodes, cores and RAM at most at once\n${renderTable(head, cells)}${table}${notes}`;
+}
+
+const WAITS = ["Requests", "Median wait", "95 %", "Refused", "Unanswered"];
+
+function waitCells(today: WaitFigures, planned: WaitFigures): readonly string[] {
+  const pair = (of: (figures: WaitFigures) => string | number) => `${of(today)} -> ${of(planned)}`;
+  const wait = (seconds: number | null) => (seconds === null ? "-" : `${seconds} s`);
+  return [
+    pair((of) => of.requests),
+    pair((of) => wait(of.wait_median)),
+    pair((of) => wait(of.wait_p95)),
+    pair((of) => of.refused),
+    pair((of) => of.unanswered),
+  ];
 }
 
 /** Seconds since the epoch. Throws InvalidArgumentError, which commander prints with the option's name. */

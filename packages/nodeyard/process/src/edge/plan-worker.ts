@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { type ConfigFiles, loadConfig } from "@nodeyard/config";
-import { compare, DemandBook, type PlanRow, play } from "@nodeyard/planning";
+import { compare, DemandBook, type PlanRow, play, type TenantRow } from "@nodeyard/planning";
 import { messageOf } from "@nodeyard/runtime";
 import { readEvents } from "@nodeyard/telemetry";
 import { withAnyDriver } from "../any-driver.ts";
@@ -25,6 +25,7 @@ export type PlanAnswer =
   | {
       readonly requests: number;
       readonly rows: readonly PlanRow[];
+      readonly tenants: readonly TenantRow[];
       readonly lost: readonly string[];
       readonly assumed: readonly string[];
     }
@@ -45,7 +46,7 @@ async function answer({ files, text, journal, days, most }: PlanOrder): Promise<
   const { requests } = book.demand();
   const last = requests.at(-1)?.at ?? 0;
   const demand = book.demand(Math.max(last - days * DAY_S, requests.at(-most)?.at ?? 0));
-  if (demand.requests.length === 0) return { requests: 0, rows: [], lost: [], assumed: [] };
+  if (demand.requests.length === 0) return { requests: 0, rows: [], tenants: [], lost: [], assumed: [] };
   const playing = (config: typeof today.config) =>
     play({
       config: launcherConfig(config),
