@@ -108,6 +108,7 @@ export async function openstackRig(site: OpenstackSite, elsewhere: OpenstackSite
     ...between.faults(),
     clock: between.clock,
     providerName: config.name,
+    suspends: true,
     pool: pool!,
     label: pool!.labels.get("small")!,
     open: (installation, purpose) => opens(driver, installation, purpose),

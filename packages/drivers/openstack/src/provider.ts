@@ -13,6 +13,7 @@ import type { OpenstackLabelOwn, OpenstackProviderConfig } from "./config.ts";
 import { glanceStore } from "./images/store.ts";
 import { besideServers } from "./leaks.ts";
 import { networksFor } from "./machines/addresses.ts";
+import { actionOf, suspendsOf } from "./machines/servers.ts";
 import { reachOf, serverWork } from "./machines/steps.ts";
 import { type Handles, type Parts, partsOf } from "./parts.ts";
 
@@ -30,7 +31,7 @@ export function openstackCloud(
   const { credential, place } = parts.cloud;
   let project: string | null = null;
   return {
-    ...serverWork(parts),
+    ...{ ...serverWork(parts), suspends: suspendsOf(parts) },
     parts: besideServers(parts),
     amounts: (listed, signal) => amountsOf(parts, listed, signal),
     quota: (signal) => quotaOf(api, signal),
@@ -57,9 +58,8 @@ export function openstackCloud(
 
 /** The end of the console output; null when the server or its console does not exist. */
 async function consoleOf({ api }: Parts, id: string, signal: AbortSignal): Promise<string | null> {
-  const path = `/servers/${encodeURIComponent(id)}/action`;
   const json = { "os-getConsoleOutput": { length: CONSOLE_LINES } };
-  const asked = api.nova.json(z.object({ output: z.string() }), "POST", path, signal, { json });
+  const asked = api.nova.json(z.object({ output: z.string() }), "POST", actionOf(id), signal, { json });
   // 409: the server is not started yet. 501: the hypervisor has no console.
   return (await unlessRefused(asked, 404, 409, 501))?.output ?? null;
 }

@@ -9,6 +9,7 @@ import {
   NodeMachines,
   type NodeMachinesOptions,
   type OwnList,
+  type Suspends,
   sameNode,
   sleep,
   type Tag,
@@ -42,6 +43,9 @@ export interface ServerParts extends Pick<OwnList<Server>, "log" | "provider"> {
   /** Ends creates that go on without their callers. */
   readonly closed: AbortSignal;
 }
+
+/** Path of what is done with a server. */
+export const actionOf = (id: string) => `/servers/${encodeURIComponent(id)}/action`;
 
 /** Whether the server is deleted, though nova still lists it. SOFT_DELETED: nova keeps it for a while before it is removed. */
 const isGone = ({ status }: Server) => /^(SOFT_)?DELETED$/i.test(status);
@@ -81,6 +85,21 @@ export function serversOf(parts: ServerParts): NodeMachines<Server> {
     isLeaving: isGone,
     gone: departure(parts),
   });
+}
+
+/**
+ * The host keeps the RAM on its disk. nova counts the server as before, so it is there again in seconds, at the same address. Its status stays what it
+ * was until the task has ended.
+ */
+export function suspendsOf({ api: { nova } }: Pick<ServerParts, "api">): Required<Suspends<Server>> {
+  return {
+    suspend: (id, signal) => nova.send("POST", actionOf(id), signal, { json: { suspend: null } }),
+    resume: (id, signal) => nova.send("POST", actionOf(id), signal, { json: { resume: null } }),
+    restOf({ status, "OS-EXT-STS:task_state": task }) {
+      if (task === "suspending" || task === "resuming") return task;
+      return status === "SUSPENDED" ? "suspended" : undefined;
+    },
+  };
 }
 
 /** The call that makes the server of a tag. The caller has looked for an existing server: nova would make a second one. */
@@ -156,7 +175,7 @@ function departure({ api: { nova, servers }, clock }: ServerParts): Gone {
   const reset = async (id: string, place: string, signal: AbortSignal) => {
     const json = { "os-resetState": { state: "error" } };
     try {
-      await nova.send("POST", `/servers/${encodeURIComponent(id)}/action`, signal, { json });
+      await nova.send("POST", actionOf(id), signal, { json });
     } catch (error) {
       if (wasRefused(error, 404)) return;
       if (!wasRefused(error, 403)) throw error;

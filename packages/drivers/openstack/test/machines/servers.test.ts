@@ -11,7 +11,7 @@ import { VirtualClock } from "@nodeyard/runtime";
 import { expect, test } from "vitest";
 import type { Api, Server } from "../../src/api/index.ts";
 import { serverSchema } from "../../src/api/kinds.ts";
-import { createCall, serversOf } from "../../src/machines/servers.ts";
+import { createCall, serversOf, suspendsOf } from "../../src/machines/servers.ts";
 import { serverWork } from "../../src/machines/steps.ts";
 
 const tag: Tag = { installation: "i", provider: "p", pool: "main", nodeId: "0000000001" };
@@ -238,4 +238,26 @@ test("a server's volumes are known as its node's when it is up, also when no add
   await clock.advance(10_000);
   await ended;
   expect(evidence.tagOf("volume", "v")).toEqual(tag);
+});
+
+test("a server rests by nova's word for its task, and else by its status, which stays what it was meanwhile", async () => {
+  const sent: unknown[] = [];
+  const send = async (...[method, path, , { json }]: [string, string, unknown, { json: object }]) =>
+    void sent.push([method, path, json]);
+  const { suspend, resume, restOf } = suspendsOf({ api: { nova: { send } } as unknown as Api });
+  await suspend("s", signal);
+  await resume("s", signal);
+  expect(sent).toEqual([
+    ["POST", "/servers/s/action", { suspend: null }],
+    ["POST", "/servers/s/action", { resume: null }],
+  ]);
+  const task = (task_state: string | null) => ({ "OS-EXT-STS:task_state": task_state });
+  const seen = [
+    serverOf("ACTIVE", task(null)),
+    serverOf("ACTIVE", task("suspending")),
+    serverOf("SUSPENDED", task(null)),
+    serverOf("SUSPENDED", task("resuming")),
+    serverOf("ERROR", task(null)),
+  ];
+  expect(seen.map(restOf)).toEqual([undefined, "suspending", "suspended", "resuming", undefined]);
 });
