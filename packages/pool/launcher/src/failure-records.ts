@@ -46,7 +46,7 @@ interface Entry {
   /** How often a launch succeeded. */
   successes: number;
   /** Failures that are not counted yet. `#count` takes all of them at once, so that failures of one moment share a write. */
-  failed: { readonly failure: Omit<Failure, "probe">; readonly request: string }[];
+  failed: { readonly failure: Omit<Failure, "probe">; readonly request: string; readonly again: boolean }[];
   /**
    * Resolves when the failures so far are counted. A chain: writes of one key follow each other, because each is based on the result
    * of the one before.
@@ -127,16 +127,17 @@ export class FailureRecords {
 
   /**
    * Await it before the node's record shows the failure: other launchers then find the failure record in the tree. Never rejects for a
-   * tree that refuses or does not answer: that is logged, and the launch goes on to its end.
+   * tree that refuses or does not answer: that is logged, and the launch goes on to its end. `again`: another attempt of the same launch
+   * follows, so that a test of a closed offering is not over.
    */
-  async failed(permit: Permit, failure: Omit<Failure, "probe">): Promise<void> {
+  async failed(permit: Permit, failure: Omit<Failure, "probe">, again: boolean): Promise<void> {
     const { request } = permit;
     // A refusal for quota says nothing of the offering or of the label; the scheduler closes the provider's own gate for it.
     const keys = failure.kind === "quota" ? [] : keysOf(permit);
     await Promise.all(
       keys.map((key) => {
         const entry = this.#entryOf(key);
-        entry.failed.push({ failure, request });
+        entry.failed.push({ failure, request, again });
         entry.counted = entry.counted.then(() => this.#count(key, entry));
         return entry.counted;
       }),
@@ -233,7 +234,10 @@ export class FailureRecords {
     let tally = entry.own;
     await this.#store.write(key, (found) => {
       const prober = this.#prober(key);
-      const failures = some.map(({ failure, request }) => ({ ...failure, probe: prober === request }));
+      const failures = some.map(({ failure, request, again }) => ({
+        ...failure,
+        probe: prober === request && !again,
+      }));
       const now = clock.monotonic();
       const outcome = onFailures(scope, entry.own, found, failures, now, this.#rule(), random);
       ({ tally } = outcome);

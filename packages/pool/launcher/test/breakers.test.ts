@@ -228,6 +228,25 @@ describe("several launchers", () => {
     await world.until("nobody tries", () => world.text(probe) === undefined, 1_000);
   });
 
+  test("a try that meets an error that may pass goes on with its next attempt, and nothing closes for longer", async () => {
+    const world = new World(ONE_ZONE);
+    const kinds: DriverError["kind"][] = ["capacity", "transient"];
+    const { journal } = await world.start("a", launcherConfig([fakeProvider("cloud", RETRIES)]), {
+      wrap: withMethods((provider) => ({
+        async *create(order, step) {
+          const kind = kinds.shift();
+          if (kind === undefined) return yield* provider.create(order, step);
+          yield { step: "server", deadlineMs: 1_000 };
+          throw new DriverError(kind, "no");
+        },
+      })),
+    });
+    // 15 s, by 40 % more or fewer; a second closing would be twice as long.
+    await world.fulfilled(await world.ask(), 25_000);
+    expect(kinds).toEqual([]);
+    expect(journal.events.filter(({ event }) => event === "offering.closed")).toHaveLength(1);
+  });
+
   test("failures that are outweighed by successes spend no budget; others do", async () => {
     for (const every of [4, 1.25]) {
       const world = new World(ONE_ZONE);

@@ -116,9 +116,12 @@ export async function launchNode(
         await context.launches.records.leave(permit);
         throw error;
       }
-      stopwatch.ended(kindOf(error));
-      const kind = await failed(context, launch, attempt, permit, error, signal);
+      const kind = kindOf(error);
+      stopwatch.ended(kind);
       const next = nextAfter(kind, label, config.launchAttempts - attempt + without.length);
+      // A test of a closed offering is not over with an error that may pass.
+      const again = next === "again" && kind === "transient";
+      await failed(context, launch, attempt, permit, error, again, signal);
       if (next === "failed" || next === "aborted") return give(node, next, error);
       if (next === "falls back") without.push(type);
       // The machine could not be removed. The record keeps its id and is deleted together with it; the request gets a new record.
@@ -193,15 +196,16 @@ async function begun(
   }
 }
 
-/** Reports a failed attempt: to the journal, the failure records, the image's trial and the console. Returns the kind of the error. */
+/** Reports a failed attempt: to the journal, the failure records, the image's trial and the console. `again`: another one follows. */
 async function failed(
   context: LaunchHandles,
   { pool, request, node, label }: Launch,
   attempt: number,
   permit: Permit,
   error: unknown,
+  again: boolean,
   signal: AbortSignal,
-): Promise<DriverError["kind"] | "unexpected"> {
+): Promise<void> {
   const { config } = pool.open;
   const kind = kindOf(error);
   if (kind === "unexpected") context.counters.add("launcher.unexpected", 1, { place: "launch" });
@@ -223,13 +227,12 @@ async function failed(
   const isSilent = UNANSWERED.has(kind);
   // A build on trial that does not boot is the build's fault: it must not close the offering for proven builds.
   if (isSilent && isUnproven(context, node.record.imageId)) await context.launches.records.leave(permit);
-  else await context.launches.records.failed(permit, { kind, error: messageOf(error) });
+  else await context.launches.records.failed(permit, { kind, error: messageOf(error) }, again);
   if (isSilent) await tellCanary(context, node.record.imageId, undefined);
   if (SILENT.has(kind)) {
     const of = { tag: tagOf(context, node), node: node.id, request: request.id, attempt };
     await keepConsole(context, pool.open, label, of, node.record.externalId, signal);
   }
-  return kind;
 }
 
 /** Removes what a failed attempt made. False: it is not certain that everything is removed. */
