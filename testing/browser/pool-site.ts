@@ -125,6 +125,7 @@ export class PoolSite implements AsyncDisposable {
         .join(", ")}]}]`;
     return `
 images-dir: ${images}
+tenant-resource-limits: [{tenant-name: web, budget: {amount: 500, currency: EUR}}]
 build-log-dir: ${join(this.folder, "build-logs")}
 labels:
   - {name: debian-small, min-ready: ${MIN_READY}}

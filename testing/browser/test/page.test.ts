@@ -99,6 +99,13 @@ describe.skipIf(requireChromium())("the page of a pool in use", () => {
     expect(watched.faults).toEqual([]);
   });
 
+  test("the overview says what a tenant has spent of its budget", async () => {
+    await using visited = await visit(browser, site, operator);
+    const row = visited.page.getByRole("row").filter({ hasText: "web" });
+    await row.getByText("0 of 500 EUR").waitFor();
+    expect(visited.faults).toEqual([]);
+  });
+
   test("a node that becomes ready is shown without a reload", async () => {
     await using watched = await visit(browser, site, operator, "nodes?q=debian-large");
     const { page } = watched;

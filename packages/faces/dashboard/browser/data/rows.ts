@@ -9,6 +9,7 @@ export type BuildRow = RowOf<"list_builds">;
 export type UploadRow = RowOf<"list_uploads">;
 export type Progress = NonNullable<BuildRow["progress"]>;
 export type Provider = RowOf<"list_providers">;
+export type TenantRow = RowOf<"list_tenants">;
 export type Use = Provider["standings"][number];
 export type Day = Reply<"get_history">;
 export type Machines = Reply<"list_sliver_machines">;

@@ -32,6 +32,7 @@ const STATES: Readonly<Record<string, readonly [sign: string, tone: string]>> = 
   deleting: ["◇", "quiet"],
   released: ["◇", "quiet"],
   degraded: ["▼", "held"],
+  "used up": ["▼", "held"],
   failing: ["✕", "bad"],
   failed: ["✕", "bad"],
   aborted: ["✕", "bad"],

@@ -18,6 +18,7 @@ import { NeedsAttention } from "../ui/attention.tsx";
 import { Labels } from "../ui/facts.tsx";
 import { History } from "../ui/history.tsx";
 import { Age, Link, Section, State, StateBar } from "../ui/pieces.tsx";
+import { Tenants } from "../ui/tenants.tsx";
 import { limitOf, useProviders } from "../ui/use-providers.ts";
 
 /** Number of longest-waiting requests shown. */
@@ -36,6 +37,7 @@ export function Overview() {
         </div>
         <div>
           <Queue />
+          {seesEverything() && <Tenants />}
           <Providers />
           <Members />
         </div>
