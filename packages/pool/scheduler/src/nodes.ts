@@ -14,7 +14,7 @@ import { indexMaking } from "./launches.ts";
 import { oneInstance } from "./needs.ts";
 import { dueAt, forgetDue, noteState } from "./node-due.ts";
 import { isElsewhere } from "./place.ts";
-import { isBeingMade, notUsedAgain } from "./reuse.ts";
+import { freeForMs, isBeingMade, notUsedAgain } from "./reuse.ts";
 import { removeFree, type State, type Turn } from "./state.ts";
 import { zoneKey } from "./used.ts";
 import { unreserve, wakeForLabels, wakeFreed } from "./waiting.ts";
@@ -69,6 +69,8 @@ export function reconsider(state: State, turn: Turn, id: string): void {
     (record.state === "ready" || isSuspended(record)) &&
     record.allocatedTo === null &&
     entry.contenders.length === 0 &&
+    // Also where its deletion has to wait.
+    freeForMs(state, record) > 0 &&
     !isElsewhere(record, state.policy.providers.get(record.provider ?? "")?.place);
   if (free && !state.busyNodes.has(id) && !state.requests.claims.has(id)) offer(state, entry, key);
   else unoffer(state, id);

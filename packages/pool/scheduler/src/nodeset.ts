@@ -192,7 +192,8 @@ function findIdle(
   // What runs is there at once; what is suspended, sooner than a launch.
   for (const index of freeNodes(state)) {
     const ids = zone === null ? index.of(key, label) : index.inZone(key, label, zone);
-    const isForIt = (id: string) => index !== state.kept || mayHave(state.nodes.get(id)!.record, request);
+    const isForIt = (id: string) =>
+      index !== state.kept || mayHave(state.nodes.get(id)!.record, request, false);
     const found = ids.find((id) => !taken.has(id) && isForIt(id));
     if (found !== undefined) return found;
   }

@@ -16,10 +16,18 @@ import type { State, Turn } from "./state.ts";
 import type { LocalReuse } from "./types.ts";
 import { quotaOf, usedOfPool, usedOfProvider } from "./used.ts";
 
-/** Whether a request may have a free node: one that is kept for the user that had it goes to nobody else. Asked again under its lock. */
-export function mayHave(record: Pick<NodeRecord, "driverData">, request: RequestRecord): boolean {
-  const only = reuseOf(record)?.only;
-  return only == null || isUser(only, request);
+/**
+ * Whether a request may have a free node: one that is kept for the user that had it goes to nobody else, and one that was kept for nobody only
+ * where its label still says that everybody may have it (`forAll`). Asked again under its lock.
+ */
+export function mayHave(
+  record: Pick<NodeRecord, "driverData">,
+  request: RequestRecord,
+  forAll: boolean,
+): boolean {
+  const note = reuseOf(record);
+  if (note === undefined || note.times === 0) return true;
+  return note.only === null ? forAll : isUser(note.only, request);
 }
 
 function isUser({ tenant, client }: NodeUser, request: RequestRecord): boolean {
@@ -105,6 +113,8 @@ export function freeForMs(state: State, record: NodeRecord): number {
   if (note === undefined || note.times === 0) return Number.POSITIVE_INFINITY;
   const policy = policyOf(state.pools.get(poolKey(record.provider, record.pool)), record);
   if (policy === undefined || policy.settings !== note.settings || note.times > policy.times) return 0;
+  // It was for everybody when it was checked.
+  if (note.only === null && !policy.forAll) return 0;
   const freeSince = (record.stateTime ?? 0) * 1000;
   return Math.min(policy.idleMs, Math.max(0, note.since * 1000 + lifeMs(state, policy, record) - freeSince));
 }

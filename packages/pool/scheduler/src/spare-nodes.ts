@@ -1,4 +1,4 @@
-import { isSuspended } from "@nodeyard/model";
+import { isSuspended, reuseOf } from "@nodeyard/model";
 import { sinceOf } from "./node-due.ts";
 import { retire, take } from "./nodes.ts";
 import { spareNumber } from "./spares.ts";
@@ -62,8 +62,11 @@ export function suspendFree(state: State, turn: Turn, label: LabelPolicy): void 
   for (const { policy } of state.pools.values()) {
     if (state.policy.providers.get(policy.provider)?.suspends !== true) continue;
     for (const id of [...state.idle.of(policy.key, name)]) {
-      if (count-- <= 0) return;
+      if (count <= 0) return;
       const entry = state.nodes.get(id)!;
+      // Its hours would pass while it sleeps.
+      if ((reuseOf(entry.record)?.times ?? 0) > 0) continue;
+      count--;
       state.minReady.suspending.set(id, name);
       take(state, entry);
       turn.actions.push({ type: "suspend", node: id, label: name, version: entry.version });

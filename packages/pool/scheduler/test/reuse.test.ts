@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { LocalReuse } from "../src/index.ts";
-import { policy, pool, SchedulerFixture } from "./world.ts";
+import { type LocalReuse, mayHave } from "../src/index.ts";
+import { node, policy, pool, request, SchedulerFixture } from "./world.ts";
 
 const HOUR = 3_600_000;
 const ID = "0000000001";
@@ -153,6 +153,39 @@ describe("a node that has passed", () => {
     kept.node(ID, free({ only }));
     expect(kept.tell({ type: "policy", policy: policy([local(false)], { labels }) })).toMatchObject([
       { type: "min-ready", count: 1 },
+    ]);
+  });
+
+  test("and that everybody might have goes to nobody and is deleted once its label keeps nodes for their users", () => {
+    const own = fixture({ forAll: true });
+    own.node(ID, free());
+    own.tell({ type: "ages", trusted: false });
+    const tightened = policy([pool({ reuse: new Map([["small", reuse]]) })]);
+    // Its deletion waits while ages are in doubt.
+    expect(own.tell({ type: "policy", policy: tightened })).toEqual([]);
+    expect(asks(own, { tenant_name: "t2" })).toMatchObject(launches);
+    expect(own.tell({ type: "ages", trusted: true })).toMatchObject([{ type: "delete", node: ID }]);
+    // Nor where the request was planned before.
+    const asked = request("100-0000000003", { tenant_name: "t2" }).record;
+    expect(mayHave(node(ID, free()).record, asked, false)).toBe(false);
+    expect(mayHave(node(ID, free()).record, asked, true)).toBe(true);
+  });
+
+  test("is not suspended as a spare: its hours would pass while it sleeps", () => {
+    const all = policy([pool({ reuse: new Map([["small", { ...reuse, forAll: true }]]) })]);
+    const spares = { min: 2, max: 2, share: 0, times: [], target: null, idleMs: HOUR, suspended: true };
+    const small = { name: "small", minReady: 0, maxReadyAgeMs: Number.POSITIVE_INFINITY, spares };
+    const cloud = { ...all.providers.get("cloud")!, suspends: true };
+    const own = new SchedulerFixture({
+      ...all,
+      providers: new Map([["cloud", cloud]]),
+      labels: new Map([["small", small]]),
+    });
+    own.tell({ type: "min-ready-requested", label: "small" });
+    const fresh = "0000000002";
+    expect(own.node(ID, free())).toEqual([]);
+    expect(own.node(fresh, used({}, { state: "ready", allocated_to: null }))).toMatchObject([
+      { type: "suspend", node: fresh },
     ]);
   });
 

@@ -31,7 +31,7 @@ export async function claimNode(
   const node = await lockNode(context, id);
   if (typeof node === "string") return undefined;
   try {
-    if (!isFree(node.record) || !mayHave(node.record, request.record)) {
+    if (!isFree(node.record) || !mayHave(node.record, request.record, isForAll(pool, node))) {
       await node.held.release();
       return undefined;
     }
@@ -67,6 +67,12 @@ export async function claimNode(
 /** Whether a request may have the node: at once, or once it is woken. */
 function isFree(record: HeldNode["record"]): boolean {
   return (record.state === "ready" || isSuspended(record)) && record.allocatedTo === null;
+}
+
+/** What the label says now of nodes that were used before. */
+function isForAll({ open, name }: ServingPool, { record }: HeldNode): boolean {
+  const labels = open.config.pools.find((one) => one.name === name)?.labels;
+  return labels?.get(record.type[0] ?? "")?.reuse?.forAll === true;
 }
 
 /** Whether the machine of a ready node answers. Drivers without the capability `probes` are not asked; static hosts are, each time. */
