@@ -43,7 +43,7 @@ export const LAB = `
 /** A real ZooKeeper, a real Nodepool launcher on it, processes of Nodeyard, and a client that plays Zuul. */
 export class NodepoolSite implements AsyncDisposable {
   readonly zookeeper: ZooKeeperServer;
-  readonly nodepool: Nodepool;
+  nodepool: Nodepool;
   readonly zuul: Agent;
   readonly folder: string;
   readonly #running: Running[] = [];
@@ -93,6 +93,12 @@ export class NodepoolSite implements AsyncDisposable {
         (pool) => pool.provider_name === provider && (pool.version === "11.0.0") === (by === "python"),
       ),
     );
+  }
+
+  /** Ends the Python launcher, as systemd does, and starts another with these providers. */
+  async restartNodepool(providers: string): Promise<void> {
+    await this.nodepool.signal("SIGTERM");
+    this.nodepool = new Nodepool(this.folder, this.yaml(providers));
   }
 
   async pools(): Promise<readonly Fields[]> {

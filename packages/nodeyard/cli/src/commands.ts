@@ -235,6 +235,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/shadow.ts")).defineShadow,
   },
   {
+    name: "takeover",
+    summary:
+      "follow the move of a provider from Nodepool's launcher to Nodeyard's, or back: what is safe, what has to end, what is next",
+    load: async () => (await import("./commands/takeover.ts")).defineTakeover,
+  },
+  {
     name: "cost",
     summary: "what the nodes of the last days cost, by client, tenant, label, provider or request",
     load: async () => (await import("./commands/cost.ts")).defineCost,

@@ -29,6 +29,7 @@ export {
   startLauncher,
   startPromotion,
   startShadow,
+  startTakeover,
   startUp,
   surveyLeaks,
   surveyRows,

@@ -26,6 +26,8 @@ export const startPromotion = onDemand(async () => (await import("./promote.ts")
 export const takeBack = onDemand(async () => (await import("./promote.ts")).takeBack);
 /** A launcher that only says what it would do (shadow.ts). */
 export const startShadow = onDemand(async () => (await import("./shadow.ts")).startShadow);
+/** Follows the move of a provider from one kind of launcher to the other (takeover.ts). */
+export const startTakeover = onDemand(async () => (await import("./takeover.ts")).startTakeover);
 /** Compares clouds with the records (surveys.ts). */
 export const surveyLeaks = onDemand(async () => (await import("./surveys.ts")).surveyLeaks);
 /** The same as rows of a list (surveys.ts). */

@@ -8,6 +8,7 @@ export {
   type ConsoleEnd,
   type ImageOutlook,
   type ImageWork,
+  MEMBERS,
   type PoolOutlook,
   type ProviderUse,
   type TenantUse,

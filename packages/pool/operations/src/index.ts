@@ -9,6 +9,7 @@ export type * from "./handles.ts";
 export * from "./images/index.ts";
 export * from "./listing.ts";
 export * from "./logins.ts";
+export { isMemberSession } from "./member-sessions.ts";
 export { askConsole, type ConsoleEnd } from "./node-console.ts";
 export {
   deleteNode,
@@ -23,4 +24,5 @@ export * from "./request.ts";
 export * from "./retire-backing.ts";
 export { hashOf } from "./secrets.ts";
 export * from "./standings.ts";
+export * from "./takeover-facts.ts";
 export * from "./tokens.ts";

@@ -1,6 +1,6 @@
 import { Controller, MEMBERS } from "@nodeyard/coordination";
 import { decodeComponent, paths } from "@nodeyard/model";
-import { readAll } from "@nodeyard/operations";
+import { isMemberSession, readAll } from "@nodeyard/operations";
 import { errorClass, messageOf } from "@nodeyard/runtime";
 import { orUndefined } from "@nodeyard/tree";
 import type { Handles } from "../handles.ts";
@@ -79,12 +79,11 @@ export async function foreignPools({ tree, view }: Registered, provider: string)
     Promise.all(pools.map(({ key }) => tree.stat(`${paths.components}/${key}`))),
   ]);
   return pools.flatMap(({ record }, index) => {
-    // The ZooKeeper session that made the pool's component; members carry the same number in hexadecimal.
+    // The session that made the pool's component.
     const owner = owners[index]?.ephemeralOwner;
     // A component without a session is left over from a dead launcher.
     if (owner === undefined || owner === 0n) return [];
-    const suffix = `-${owner.toString(16)}`;
-    return members?.some((name) => name.endsWith(suffix)) ? [] : [record.id ?? record.hostname];
+    return isMemberSession(members ?? [], owner) ? [] : [record.id ?? record.hostname];
   });
 }
 

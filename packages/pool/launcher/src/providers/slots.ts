@@ -7,6 +7,8 @@ export interface SlotPlan {
   readonly register: readonly { readonly item: InventoryItem; readonly slots: readonly number[] }[];
   /** Ready, free records of hosts or slots that are not in the configuration. */
   readonly deregister: readonly string[];
+  /** Records of such hosts or slots that are in use: they go when they are free. */
+  readonly leaving: readonly string[];
   /** Ready, free records whose host's settings changed. */
   readonly update: readonly { readonly item: InventoryItem; readonly node: string }[];
   /** Paths of records that cannot be read, and may be of slots that are not registered therefore. */
@@ -52,7 +54,9 @@ export function planSlots(
     }
   }
   for (const orphans of byHost.values()) unwanted.push(...orphans);
-  return { register, deregister: unwanted.filter(isFree).map((node) => node.id), update, doubtful };
+  const [free, used] = [unwanted.filter(isFree), unwanted.filter((node) => !isFree(node))];
+  const ids = (nodes: readonly NodeEntry[]) => nodes.map(({ id }) => id);
+  return { register, deregister: ids(free), leaving: ids(used), update, doubtful };
 }
 
 /** Records by the host that they name, oldest first: of two with one slot number the older keeps it. */
