@@ -151,6 +151,7 @@ export async function lxdRig(
   return {
     clock: systemClock,
     providerName: config.name,
+    suspends: true,
     pool,
     label: pool.labels.get("tiny") as LabelConfig,
     open: (installation, purpose = "serve") => driver.open(config, { ...context(installation), purpose }),

@@ -5,6 +5,7 @@ import {
   type MakeCall,
   machineName,
   NodeMachines,
+  type Suspends,
 } from "@nodeyard/driver";
 import { z } from "zod";
 import type { LxdCall, LxdClient } from "./client.ts";
@@ -79,7 +80,16 @@ export function describe(machine: Instance, { server_name, server_clustered }: S
   };
 }
 
-const changeOf = (name: string, action: "start" | "stop"): LxdCall => ({
+/** What is frozen keeps its RAM and its address, and goes on within a moment. */
+export function suspendsOf(client: LxdClient): Suspends<Instance> {
+  return {
+    suspend: (name, signal) => client.done(changeOf(name, "freeze"), signal),
+    resume: (name, signal) => client.done(changeOf(name, "unfreeze"), signal),
+    restOf: ({ status }) => (status === "Frozen" ? "suspended" : undefined),
+  };
+}
+
+const changeOf = (name: string, action: "start" | "stop" | "freeze" | "unfreeze"): LxdCall => ({
   ...{ method: "PUT", path: `${pathOf(name)}/state` },
   json: { action, force: action === "stop" },
 });

@@ -6,7 +6,7 @@ import type { LxdOrder, LxdProviderConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
 import { imagePart, imageStore, type OpenBlob } from "./images.ts";
 import { hasEnded, type Instance, SERVER, type Server, sourceOf } from "./instances.ts";
-import { describe, makeCall, nodeMachines } from "./machines.ts";
+import { describe, makeCall, nodeMachines, suspendsOf } from "./machines.ts";
 import { type LxdWire, OperationEvents } from "./operations.ts";
 
 /** Characters of a console that are kept: what a machine said last. */
@@ -57,6 +57,7 @@ export function openLxd(
     };
     return {
       machines: nodeMachines(client, config.launchTimeoutMs, closed),
+      suspends: suspendsOf(client),
       // A remote's image is downloaded by the call.
       makeMs: config.launchTimeoutMs,
       make: async (order: LxdOrder) => makeCall(client, order, sourceOf(order, pem), known()),
