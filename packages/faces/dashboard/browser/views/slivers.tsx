@@ -79,7 +79,7 @@ function MachineCard({ machine }: { readonly machine: Machine }) {
           <Prose text={remark} />
         </p>
       ))}
-      {error === null && (
+      {Object.keys(capacity).length > 0 && (
         <>
           <Legend />
           <HavingBars of={whole} among={[whole]} />

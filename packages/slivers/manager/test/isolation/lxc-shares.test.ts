@@ -9,7 +9,7 @@ import { POLICIES } from "../../src/core/profiles.ts";
 import type { SliverRecord } from "../../src/core/record.ts";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
-import { begin, bringUp, configsOf } from "./machine/slivers.ts";
+import { begin, bringUp, configsOf, inSliver } from "./machine/slivers.ts";
 
 /** Milliseconds over which a split is measured, and before which it may still settle. */
 const MEASURED = 4_000;
@@ -44,6 +44,22 @@ describe.skipIf(whyNot() !== undefined)("shares and loans, in the kernel", () =>
     } finally {
       for (const load of loads) load.kill();
     }
+  });
+
+  test("what a sliver uses now is what it used since its counters were read before, half a minute ago at least", async () => {
+    const { signal } = new AbortController();
+    let ahead = 0;
+    const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + ahead };
+    const watched = real.backEnd("account", clock);
+    await bringUp(watched, configsOf(real.key, { 1: {} }));
+    const used = async () => (await watched.inspect(signal))[0]!.usage!;
+    const first = await used();
+    expect(first.cpuNow).toBeUndefined();
+    await inSliver(real, 1, "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done");
+    ahead = 60_000;
+    const { cpu, cpuNow } = await used();
+    expect(cpuNow).toBeGreaterThan(0);
+    expect(cpuNow).toBeLessThanOrEqual(Math.round((cpu! - first.cpu!) / 60));
   });
 
   test("a guarantee holds beside another sliver and four busy processes of the machine", async () => {

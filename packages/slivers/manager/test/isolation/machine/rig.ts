@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "@nodeyard/runtime";
+import { type Clock, systemClock } from "@nodeyard/runtime";
 import { patient } from "../../../../../../testing/patience.ts";
 import { difference, hostState } from "../../../../../../testing/slivers/index.ts";
 import { LxcBackEnd } from "../../../src/isolation/lxc/edge/lxc-back-end.ts";
@@ -19,7 +19,7 @@ export interface RealMachine {
   readonly keyFile: string;
   /** A machine as a new process would see it. */
   machine(): SliverMachine;
-  backEnd(name: "account" | "container"): LxcBackEnd;
+  backEnd(name: "account" | "container", clock?: Clock): LxcBackEnd;
   /** A back end of copies, of a manager whose configuration differs. */
   machineWith(some: Readonly<Partial<Record<keyof IsolationOptions, object>>>): LxcBackEnd;
   /** What is on the machine and was not before, once what is removed in its own time is gone. */
@@ -48,8 +48,7 @@ export async function realMachine(
     ...some,
   });
   const machines: SliverMachine[] = [];
-  const machine = (other = {}) => {
-    const clock = systemClock;
+  const machine = (other = {}, clock: Clock = systemClock) => {
     const onProgress = (line: string) => console.error(line);
     const one = new SliverMachine({ ...options, ...other, link: 1_000_000_000, memory, clock, onProgress });
     machines.push(one);
@@ -72,8 +71,8 @@ export async function realMachine(
     folder,
     key: readFileSync(`${keyFile}.pub`, "utf8").trim(),
     keyFile,
-    machine,
-    backEnd: (name) => new LxcBackEnd(name, machine()),
+    machine: () => machine(),
+    backEnd: (name, clock) => new LxcBackEnd(name, machine({}, clock)),
     machineWith: (other) => {
       const all: Partial<IsolationOptions> = isolationSchema.parse(other);
       for (const key of Object.keys(all) as (keyof IsolationOptions)[]) if (!(key in other)) delete all[key];
