@@ -8,6 +8,7 @@ import { triesOfferings, waitForOffering } from "./offerings.ts";
 import { type Plan, planFor, reuseAll, YIELD_MS } from "./plan.ts";
 import type { PoolState } from "./pool-state.ts";
 import { decline, isInert } from "./requests.ts";
+import { leavingFor, mayHave } from "./reuse.ts";
 import { sharerOf } from "./shares.ts";
 import { planSlot } from "./slots.ts";
 import { clearVerdict, freeNodes, removeFree, type State, setVerdict, type Turn } from "./state.ts";
@@ -278,8 +279,15 @@ function lookBehind(
     }
     // It waits for something of its own, or is declined; that takes nothing from the head.
     if (next.kind !== "serve") carryOut(state, turn, pool, waiting, next);
-    // An idle node of a label that the head wants is kept for the head, which can then launch one node less.
-    else if (next.nodes.every((node) => "launch" in node || !wanted.has(node.label)))
+    // An idle node of a label that the head wants, and may have, is kept for the head, which can then launch one node less.
+    else if (
+      next.nodes.every(
+        (node) =>
+          "launch" in node ||
+          !wanted.has(node.label) ||
+          !mayHave(state.nodes.get(node.reuse)!.record, head.record, true),
+      )
+    )
       accept(state, turn, pool, waiting, next.nodes, next.zone);
   }
   return Math.max(0, left);
@@ -291,8 +299,10 @@ function lookBehind(
  */
 function* behind(state: State, pool: PoolState, wanted: ReadonlySet<string>): Generator<Waiting> {
   const { key, labels } = pool.policy;
-  const isFree = (label: string) => freeNodes(state).some((index) => index.of(key, label).size > 0);
-  const lines = [...labels].filter((label) => !wanted.has(label) && isFree(label));
+  // Of what the head wants as well, those that are kept for others.
+  const isFree = (label: string) =>
+    (wanted.has(label) ? [state.kept] : freeNodes(state)).some((index) => index.of(key, label).size > 0);
+  const lines = [...labels].filter(isFree);
   const ofLabels = lines.flatMap((label) => pool.queue.line(label, LOOK_IN_LINE));
   const fresh = state.shares.inOrder([...pool.fresh]);
   const inTurn = pool.queue.inTurn(1 + LOOK_BEHIND);
@@ -315,7 +325,7 @@ function makeRoom(
 ): void {
   const { key } = pool.policy;
   // Nodes that are being deleted already give their capacity back without any further deletion.
-  let missing = plan.missing - state.leaving.count(key);
+  let missing = plan.blocked.missing - leavingFor(state, pool, plan.blocked);
   if (missing <= 0) return;
   // Oldest first, and a copy, because the loop takes from it.
   for (const id of [state.kept, state.suspended, state.idle].flatMap((index) => [...index.ofPool(key)])) {

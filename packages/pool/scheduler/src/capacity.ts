@@ -22,15 +22,13 @@ export type NoRoom =
   /** Other users of the quota leave too little, even if this installation had no node. It blocks no other request, and waits until they use less. */
   | { readonly kind: "parked"; readonly code: VerdictCode; readonly facts: Facts }
   /**
-   * The request waits at the head of its queue, and the pool makes room for it. `missing`: how many machines have to be deleted; `keeps`:
-   * nodes of its plan, which must not be among them.
+   * The request waits at the head of its queue, and the pool makes room for it. `keeps`: nodes of its plan, which must not be deleted.
    */
   | {
       readonly kind: "blocked";
       readonly code: VerdictCode;
       readonly facts: Facts;
       readonly nextTry?: number;
-      readonly missing: number;
       readonly keeps: ReadonlySet<string>;
       /** Some room is free already, and is kept for it until there is enough. */
       readonly keepsRoom: boolean;
@@ -114,7 +112,10 @@ function countRoom(
   // Nodes kept ahead of requests must never hold a queue up, so a min-ready request is declined rather than made to wait.
   const min = waiting.record.requestor === MIN_READY;
   const keeps = new Set(nodes.flatMap((node) => ("reuse" in node ? [node.reuse] : [])));
-  const blocked: Blocked = { id: waiting.id, waiting, need, launches: launching.length, scopes };
+  const blockedBy = (lacks: number): Blocked => ({
+    ...{ id: waiting.id, waiting, need, launches: launching.length, scopes },
+    missing: lacks,
+  });
   if (first === undefined) {
     const code = "capacity.refused";
     if (min) return { kind: "decline", reason: `at capacity (${code})` };
@@ -127,10 +128,9 @@ function countRoom(
       code,
       facts,
       ...next,
-      missing: launching.length,
       keeps,
       keepsRoom: false,
-      blocked,
+      blocked: blockedBy(launching.length),
     };
   }
   const { check, over, behind } = first;
@@ -146,8 +146,8 @@ function countRoom(
     ...unreadableFacts(state),
   };
   const keepsRoom = behind === undefined && (check.used[over] ?? 0) < check.limit[over]!;
-  const lacks = missing(check, behind, launching.length);
-  return { kind: "blocked", code, facts, missing: lacks, keeps, keepsRoom, blocked };
+  const blocked = blockedBy(missing(check, behind, launching.length));
+  return { kind: "blocked", code, facts, keeps, keepsRoom, blocked };
 }
 
 /** All limits of a launch, in the order in which verdicts name them. */
@@ -239,6 +239,7 @@ export function keepPlace(state: State, { policy }: PoolState, waiting: Waiting)
     need: total(policy, nodeTypes),
     launches: nodeTypes.length,
     scopes,
+    missing: 0,
   };
   state.requests.putBack.set(waiting.id, { policy, blocked });
 }

@@ -1,4 +1,5 @@
-import { labelKey, subjectOf } from "@nodeyard/model";
+import { labelKey, type NodeRecord, offeringKey, offeringTypeOf, subjectOf } from "@nodeyard/model";
+import { poolKey } from "@nodeyard/view";
 import { isHopeless, isTrusted, mayTry, opensAt, places, roomAt, type Tally } from "./failure-rule.ts";
 import type { Closed, Failures } from "./gate-table.ts";
 import { type State, type Turn, treeTimeOf } from "./state.ts";
@@ -214,10 +215,24 @@ export function quotaFreed(state: State, provider: string): void {
   dirtyProvider(state, provider);
 }
 
+/** The gate of an offering that the cloud has no room for. */
+export function withoutRoom({ gates }: State, key: string): Closed | undefined {
+  const closed = gates.closed.get(key);
+  return closed?.kind === "capacity" && closed.code === "offering.failing" ? closed : undefined;
+}
+
+/** What a node was bought as. */
+export function offeringOf({ pools }: State, record: NodeRecord, label: string): string {
+  const { provider, pool, az } = record;
+  const types = pools.get(poolKey(provider, pool))?.policy.types;
+  const type = offeringTypeOf(record) ?? types?.get(label) ?? label;
+  return offeringKey({ provider: provider ?? "", az, type });
+}
+
 /** A machine of an offering was deleted. Where the cloud had no room, the first waiting request may try at once: there is most likely some now. */
 export function roomFreed(state: State, { steady }: Turn, key: string): void {
-  const closed = state.gates.closed.get(key);
-  if (closed?.kind !== "capacity" || closed.code !== "offering.failing") return;
+  const closed = withoutRoom(state, key);
+  if (closed === undefined) return;
   state.gates.closed.set(key, { ...closed, until: Math.min(closed.until, steady) });
   recheckFirst(state, "gate", key);
 }

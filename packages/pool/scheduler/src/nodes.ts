@@ -1,14 +1,7 @@
-import {
-  isSuspended,
-  MIN_READY,
-  type NodeState,
-  offeringKey,
-  offeringTypeOf,
-  reuseOf,
-} from "@nodeyard/model";
+import { isSuspended, MIN_READY, type NodeState, reuseOf } from "@nodeyard/model";
 import { type NodeEntry, poolKey } from "@nodeyard/view";
 import { noteReady } from "./candidates.ts";
-import { quotaFreed, roomFreed } from "./gates.ts";
+import { offeringOf, quotaFreed, roomFreed } from "./gates.ts";
 import { hostLeft, hostThere, offerHost, onTenantTook } from "./host-changes.ts";
 import { indexMaking } from "./launches.ts";
 import { oneInstance } from "./needs.ts";
@@ -109,6 +102,7 @@ function act(state: State, turn: Turn, entry: NodeEntry): void {
 /** Deletes a node that nobody has. */
 export function retire(state: State, turn: Turn, entry: NodeEntry, why: string): void {
   take(state, entry);
+  state.leaving.set(entry.id, poolKey(entry.record.provider, entry.record.pool));
   turn.actions.push({ type: "delete", node: entry.id, version: entry.version, why });
 }
 
@@ -256,13 +250,9 @@ function account(
   noteLeaving(state, id, after);
   // A record whose launch was refused never had a machine, so its deletion frees nothing of the cloud's quota.
   if (after === undefined && before?.record.externalId != null) {
-    const { provider, pool, az, type: labels } = before.record;
-    quotaFreed(state, provider ?? "");
-    const types = state.pools.get(poolKey(provider, pool))?.policy.types;
-    for (const label of labels) {
-      const type = offeringTypeOf(before.record) ?? types?.get(label) ?? label;
-      roomFreed(state, turn, offeringKey({ provider: provider ?? "", az, type }));
-    }
+    const { record } = before;
+    quotaFreed(state, record.provider ?? "");
+    for (const label of record.type) roomFreed(state, turn, offeringOf(state, record, label));
   }
   wakeFreed(state, freed);
 }
@@ -274,7 +264,9 @@ function account(
 export function noteLeaving(state: State, id: string, entry: NodeEntry | undefined): void {
   if (entry === undefined) return state.leaving.set(id, undefined);
   const { state: nodeState, provider, pool } = entry.record;
-  const going = LEAVING.has(nodeState) || (state.leaving.has(id) && state.busyNodes.has(id));
+  // Until it is decided whether it is used again.
+  const isOpen = nodeState === "used" && reuseOf(entry.record) !== undefined;
+  const going = (LEAVING.has(nodeState) && !isOpen) || (state.leaving.has(id) && state.busyNodes.has(id));
   state.leaving.set(id, going ? poolKey(provider, pool) : undefined);
 }
 

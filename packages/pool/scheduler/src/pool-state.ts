@@ -18,6 +18,8 @@ export interface Blocked {
   readonly launches: number;
   /** The limits that leave too little room for it. */
   readonly scopes: ReadonlySet<Scope>;
+  /** How many machines have to be deleted before it fits; 0: deleting machines does not help. */
+  readonly missing: number;
 }
 
 /** What the scheduler knows of a pool of this launcher. */

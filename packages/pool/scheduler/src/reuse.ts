@@ -10,11 +10,13 @@ import {
   userOf,
 } from "@nodeyard/model";
 import { type NodeEntry, poolKey } from "@nodeyard/view";
-import type { PoolState } from "./pool-state.ts";
+import { offeringOf, withoutRoom } from "./gates.ts";
+import type { Blocked, PoolState } from "./pool-state.ts";
 import { sharerOf } from "./shares.ts";
 import type { State, Turn } from "./state.ts";
 import type { LocalReuse } from "./types.ts";
 import { quotaOf, usedOfPool, usedOfProvider } from "./used.ts";
+import { labelLine, type Waiting } from "./waits.ts";
 
 /**
  * Whether a request may have a free node: one that is kept for the user that had it goes to nobody else, and one that was kept for nobody only
@@ -91,20 +93,42 @@ function unfit(record: NodeRecord): string | undefined {
 /** Why there is no use for the node, or no room. */
 function inTheWay(
   state: State,
-  { policy: pool, blocked }: PoolState,
+  pool: PoolState,
   { forAll }: LocalReuse,
   record: NodeRecord,
 ): string | undefined {
   const user = userOf(record);
   if (!forAll && user === undefined) return "it is not known who had it";
-  const head = blocked?.waiting.record;
-  const forHead = head?.nodeTypes.includes(record.type[0]!) && (forAll || isUser(user!, head));
-  // Deleted, it makes room at once.
-  if (head !== undefined && !forHead) return `it makes room for ${blocked!.id}`;
+  const isFor = (waiting: Waiting) =>
+    waiting.record.nodeTypes.includes(record.type[0]!) &&
+    (forAll || isUser(user!, waiting.record)) &&
+    (pool.queue.has(waiting) ||
+      state.waits.has("label", labelLine(pool.policy.key, record.type[0]!), waiting));
+  // Deleted, it makes room at once: for the heads of this pool, and of others that lack room in the same provider.
+  for (const other of state.pools.values()) {
+    const { policy, blocked } = other;
+    if (blocked === undefined || policy.provider !== pool.policy.provider || isFor(blocked.waiting)) continue;
+    if (other !== pool && blocked.scopes.has("pool")) continue;
+    if (blocked.missing > leavingFor(state, other, blocked)) return `it makes room for ${blocked.id}`;
+  }
+  // Or in the cloud, for the request that tries there next.
+  const offering = offeringOf(state, record, record.type[0]!);
+  const next = withoutRoom(state, offering) && state.waits.line("gate", offering).at(0);
+  const wanted = next === undefined || isFor(next) ? 0 : next.record.nodeTypes.length;
+  if (wanted > state.leaving.count(pool.policy.key)) return `it makes room for ${next!.id}`;
   const over =
-    exceeded(pool.limits, {}, usedOfPool(state, pool)) ??
-    exceeded(quotaOf(state, pool), {}, usedOfProvider(state, pool.provider));
+    exceeded(pool.policy.limits, {}, usedOfPool(state, pool.policy)) ??
+    exceeded(quotaOf(state, pool.policy), {}, usedOfProvider(state, pool.policy.provider));
   return over === undefined ? undefined : `more of ${over} is used than the limit`;
+}
+
+/** How many nodes are being deleted already whose room a blocked head may have. */
+export function leavingFor(state: State, { policy }: PoolState, { scopes }: Blocked): number {
+  if (scopes.has("pool")) return state.leaving.count(policy.key);
+  let count = 0;
+  for (const other of state.pools.values())
+    if (other.policy.provider === policy.provider) count += state.leaving.count(other.policy.key);
+  return count;
 }
 
 /** How long a free node may stay that was used before, milliseconds from when it became free; Infinity: as long as any other. */

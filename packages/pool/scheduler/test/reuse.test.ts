@@ -1,5 +1,6 @@
+import { offeringKey } from "@nodeyard/model";
 import { describe, expect, test } from "vitest";
-import { type LocalReuse, mayHave } from "../src/index.ts";
+import { type LocalReuse, mayHave, newTally } from "../src/index.ts";
 import { node, policy, pool, request, SchedulerFixture } from "./world.ts";
 
 const HOUR = 3_600_000;
@@ -109,6 +110,71 @@ describe("a node that was given back", () => {
       own.node(ID, used(), ["user"]);
       own.request("100-0000000002", wanted);
       expect(own.node(ID, used())).toMatchObject([{ type: checked ? "check" : "delete" }]);
+    }
+  });
+});
+
+describe("a node that was given back, and makes room for others", () => {
+  const other = { tenant_name: "t2", requestor: "zuul" };
+
+  test("does not where it is the limit of concurrent launches that they wait for; its last user gets it past them", () => {
+    const given = policy([pool({ reuse: new Map([["small", reuse]]) })]);
+    const cloud = { ...given.providers.get("cloud")!, maxConcurrency: 1 };
+    const own = new SchedulerFixture({ ...given, providers: new Map([["cloud", cloud]]) });
+    own.node("0000000002", { state: "building", allocated_to: "100-0000000009" }, ["other"]);
+    own.request("100-0000000001", other);
+    expect(own.code("100-0000000001")).toBe("capacity.concurrency");
+    expect(own.node(ID, used())).toMatchObject([{ type: "check" }]);
+    own.node(ID, free({ only }));
+    own.tell({ type: "checked", node: ID });
+    expect(own.request("100-0000000002", { tenant_name: "t1", requestor: "zuul" })).toMatchObject([
+      { type: "accept", nodes: [{ reuse: ID }] },
+    ]);
+  });
+
+  test("does so if they lack it: of several that come back at once, only as many as they lack are deleted", () => {
+    const own = fixture({}, { limits: { instances: 3 } });
+    const ids = [ID, "0000000002", "0000000003"];
+    for (const id of ids) own.node(id, used(), ["user"]);
+    own.request("100-0000000001", other);
+    const actions = ids.flatMap((id) => own.node(id, used()));
+    expect(actions).toMatchObject([{ type: "delete", node: ID }, { type: "check" }, { type: "check" }]);
+  });
+
+  test("does so for another pool of its provider, whose quota is used up", () => {
+    for (const [limits, type] of [
+      [{}, "delete"],
+      [{ instances: 1 }, "check"],
+    ] as const) {
+      const small = pool({ labels: new Set(["small"]), reuse: new Map([["small", reuse]]) });
+      const large = pool({ name: "other", labels: new Set(["large"]), limits });
+      const given = policy([small, large]);
+      const cloud = { ...given.providers.get("cloud")!, quota: { instances: 2 } };
+      const own = new SchedulerFixture({ ...given, providers: new Map([["cloud", cloud]]) });
+      own.node("0000000002", { state: "in-use", pool: "other", type: ["large"] }, ["user"]);
+      own.node(ID, used(), ["user"]);
+      own.request("100-0000000001", { ...other, node_types: ["large"] });
+      expect(own.node(ID, used())).toMatchObject([{ type }]);
+    }
+  });
+
+  test("does so where its cloud has no room for others, and not where it fails otherwise", () => {
+    for (const [kind, type] of [
+      ["capacity", "delete"],
+      ["timeout", "check"],
+    ] as const) {
+      const own = fixture();
+      const key = offeringKey({ provider: "cloud", az: null, type: "small" });
+      const last = { kind, error: "no room" };
+      const tally = { ...newTally(), row: 5, since: 0, last };
+      own.tell({
+        type: "failures",
+        key,
+        after: { tally, pause: { why: "failures", opens: 1, until: HOUR } },
+      });
+      own.request("100-0000000001", other);
+      expect(own.code("100-0000000001")).toBe("offering.failing");
+      expect(own.node(ID, used())).toMatchObject([{ type }]);
     }
   });
 });
