@@ -1,6 +1,5 @@
 import { type BudgetUse, levelOf, NEAR } from "./spending.ts";
 import type { State, Turn } from "./state.ts";
-import type { SchedulerEvent } from "./types.ts";
 import { recheckAll } from "./waiting.ts";
 import type { Waiting } from "./waits.ts";
 
@@ -36,24 +35,22 @@ export function factsOf(tenant: string, use: BudgetUse): Readonly<Record<string,
   };
 }
 
-/** The ledger of a month has changed. */
-export function onSpent(state: State, turn: Turn, event: Extract<SchedulerEvent, { type: "spent" }>): void {
-  state.spending.setEnded(event.tenant, event.month, event.after);
-  lookAtBudget(state, turn, event.tenant);
-}
-
 /**
- * Looks how much of a budget is used: at changes of the ledger, at each sweep, and when it will have passed the next level if nothing
- * changes. Requests find by themselves that it is used up, so that this may be late.
+ * Looks how much of a budget is used: when a node of the tenant or its ledger changes, at each sweep, and when it will have passed the
+ * next level if nothing changes.
  */
 export function lookAtBudget(state: State, turn: Turn, tenant: string): void {
   const use = state.spending.useOf(tenant);
-  if (use === undefined) return state.timers.delete("budget", tenant);
+  if (use === undefined) {
+    state.budgetLevels.delete(tenant);
+    return state.timers.delete("budget", tenant);
+  }
   const level = levelOf(use);
   const before = state.budgetLevels.get(tenant) ?? "free";
   state.budgetLevels.set(tenant, level);
   const next = { free: NEAR * use.amount, near: use.amount, used: Number.POSITIVE_INFINITY }[level];
-  const ms = use.perHour > 0 ? Math.ceil(((next - use.spent) / use.perHour) * HOUR_MS) : next;
+  // Never where nothing that has a price runs: the division by 0 is infinite.
+  const ms = Math.ceil(((next - use.spent) / use.perHour) * HOUR_MS);
   const due = Math.min(use.month.until - turn.now, ms);
   state.timers.set("budget", tenant, turn.steady + Math.max(1, due));
   if (level !== "used") recheckAll(state, "budget", tenant);

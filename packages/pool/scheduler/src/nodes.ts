@@ -33,7 +33,8 @@ export function onNode(state: State, turn: Turn, id: string, after: NodeEntry | 
   // A node that is promised counts already, before its record says so.
   if (after?.record.allocatedTo !== null || !state.requests.claims.has(id))
     state.shares.setNode(id, after?.record);
-  if (before?.record !== after?.record) state.spending.setNode(id, after?.record);
+  if (before?.record !== after?.record)
+    for (const tenant of state.spending.setNode(id, after?.record)) state.todo.budgets.add(tenant);
   if (before !== undefined && (after === undefined || !samePool(before, after)))
     hostLeft(state, turn, before);
   reconsider(state, turn, id);

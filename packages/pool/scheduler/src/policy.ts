@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Resources } from "@nodeyard/driver";
 import { compareRequests } from "@nodeyard/model";
-import { lookAtBudget } from "./budgets.ts";
 import { quotaFreed } from "./gates.ts";
 import { offerHost } from "./host-changes.ts";
 import { Hosts } from "./hosts.ts";
@@ -24,7 +23,7 @@ export function onPolicy(state: State, turn: Turn, policy: Policy): void {
   state.absent.opening(policy.opening ?? [], turn.steady);
   const onlyAmounts = isDeepStrictEqual(withoutAmounts(before), withoutAmounts(policy));
   // Facts are read every few minutes, and concern only the requests that wait for them.
-  if (!onlyAmounts) onConfiguration(state, turn, before);
+  if (!onlyAmounts) onConfiguration(state, before);
   if (!isDeepStrictEqual(before.failures, policy.failures)) onFailureRule(state, turn);
   for (const [name, provider] of policy.providers) {
     const known = before.providers.get(name);
@@ -70,10 +69,10 @@ function givesMore(before: Resources, after: Resources): boolean {
 }
 
 /** Requests, nodes and labels that depend on what changed are looked at again, within the budget of the turns to come. */
-function onConfiguration(state: State, turn: Turn, before: Policy): void {
+function onConfiguration(state: State, before: Policy): void {
   const { policy } = state;
   if (!isDeepStrictEqual(before.shares, policy.shares)) onShares(state);
-  if (!isDeepStrictEqual(before.budgets, policy.budgets)) onBudgets(state, turn);
+  if (!isDeepStrictEqual(before.budgets, policy.budgets)) onBudgets(state);
   const keys = new Set(policy.pools.map((pool) => pool.key));
   for (const [key, pool] of state.pools) {
     if (keys.has(key)) continue;
@@ -121,13 +120,12 @@ function onShares(state: State): void {
   }
 }
 
-/** Other budgets: what everybody spends is counted anew. */
-function onBudgets(state: State, turn: Turn): void {
-  const { spending } = state;
+/** Other budgets: what everybody spends is counted anew. Levels stay, so that only those that the change alters are told. */
+function onBudgets(state: State): void {
+  const { spending, budgetLevels, todo } = state;
   spending.configure(state.policy.budgets ?? new Map());
   for (const [id, { record }] of state.nodes) spending.setNode(id, record);
-  state.budgetLevels.clear();
-  for (const tenant of spending.tenants) lookAtBudget(state, turn, tenant);
+  for (const tenant of [...budgetLevels.keys(), ...spending.tenants]) todo.budgets.add(tenant);
 }
 
 /** All that decides what becomes of a node. The present offers of pools are not among it. */

@@ -1,6 +1,6 @@
 import { offeringKey } from "@nodeyard/model";
 import { allocate, lookAtNewcomers } from "./allocate.ts";
-import { lookAtBudget, onSpent } from "./budgets.ts";
+import { lookAtBudget } from "./budgets.ts";
 import { isQuotaWanted, keepPlace } from "./capacity.ts";
 import { onGateDue, onQuotaRefused, triedBy } from "./gates.ts";
 import { onHostDue } from "./host-changes.ts";
@@ -156,9 +156,11 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
       state.todo.labels.add(event.label);
       return;
     case "spent":
-      return onSpent(state, turn, event);
+      state.spending.setEnded(event.tenant, event.month, event.after);
+      state.todo.budgets.add(event.tenant);
+      return;
     case "sweep":
-      for (const tenant of state.spending.tenants) lookAtBudget(state, turn, tenant);
+      for (const tenant of state.spending.tenants) state.todo.budgets.add(tenant);
       return resetLost(state, turn);
     case "tick":
       // Carries no news: a turn is due because a timer has expired or because the former turn left work.
@@ -314,7 +316,7 @@ const onDue: Readonly<Record<TimerKind, (state: State, turn: Turn, name: string)
   },
   yield: (state, _, id) => state.todo.requests.add(id),
   offer: (state, _, id) => state.todo.requests.add(id),
-  budget: lookAtBudget,
+  budget: (state, _, tenant) => state.todo.budgets.add(tenant),
   label: (state, _, label) => state.todo.labels.add(label),
   short: (state, _, label) => state.todo.labels.add(label),
   spares: (state, _, label) => state.todo.labels.add(label),
@@ -336,11 +338,16 @@ function fireTimers(state: State, turn: Turn): void {
 }
 
 /**
- * Does the work that the events left, within the budget. True when work is left. Nodes come first, because they decide what is idle;
- * then requests, which fill the queues; then the queues of pools. Min-ready comes last, because it counts the idle nodes that the requests of
+ * Does the work that the events left, within the budget. True when work is left. Budgets of tenants come first, because they wake and park
+ * requests; then nodes, because they decide what is idle; then requests, which fill the queues; then the queues of pools. Min-ready comes last, because it counts the idle nodes that the requests of
  * this turn have left.
  */
 function settle(state: State, turn: Turn): boolean {
+  // After all events of the turn: a node and the ledger that its deletion was added to may have arrived in either order.
+  for (const tenant of state.todo.budgets) {
+    state.todo.budgets.delete(tenant);
+    lookAtBudget(state, turn, tenant);
+  }
   let budget = BUDGET;
   for (const id of state.todo.nodes) {
     if (budget-- <= 0) return true;

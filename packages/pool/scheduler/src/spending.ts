@@ -127,19 +127,24 @@ export class Spending {
     return this.#accounts.keys();
   }
 
-  /** A node costs the tenant whose request it is allocated to; undefined: it is gone. */
-  setNode(id: string, record: NodeRecord | undefined): void {
-    if (this.#accounts.size === 0) return;
+  /**
+   * A node costs the tenant whose request it is allocated to; undefined: it is gone. Returns the tenants with a budget for whom something may
+   * have changed.
+   */
+  setNode(id: string, record: NodeRecord | undefined): ReadonlySet<string> {
+    const changed = new Set<string>();
+    if (this.#accounts.size === 0) return changed;
     const former = this.#accounts.get(this.#holders.get(id) ?? "");
     const held = former?.nodes.get(id);
     if (former !== undefined && held !== undefined) {
       former.nodes.delete(id);
       this.#holders.delete(id);
       count(former, held, -1);
+      changed.add(held.tenant);
     }
     const tenant = record?.allocatedTo == null ? null : record.tenantName;
     const account = tenant === null ? undefined : this.#accounts.get(tenant);
-    if (record === undefined || tenant === null || account === undefined) return;
+    if (record === undefined || tenant === null || account === undefined) return changed;
     const price = priceOf(record);
     const isPriced = price?.currency === account.budget.currency;
     const rate = isPriced ? Math.round(price.perHour * MILLION) : 0;
@@ -149,6 +154,7 @@ export class Spending {
     account.nodes.set(id, added);
     this.#holders.set(id, tenant);
     count(account, added, 1);
+    return changed.add(tenant);
   }
 
   /** The ledger of a month; undefined: there is none. Of an older month than the one that is known it is left out. */

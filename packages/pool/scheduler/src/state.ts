@@ -20,6 +20,8 @@ import { type Waiter, Waits } from "./waits.ts";
 
 /** Work that events have left for a turn, done within the turn's budget. */
 interface Todo {
+  /** Tenants whose budgets are to be looked at. */
+  readonly budgets: Set<string>;
   /** Nodes to look at again, because something they depend on changed. */
   readonly nodes: Set<string>;
   /** Requests to classify again. */
@@ -209,6 +211,7 @@ export function createState(): State {
     zonesWithRoom: new Map(),
     readyTimes: new Map(),
     todo: {
+      budgets: new Set(),
       nodes: new Set(),
       requests: new Set(),
       pools: new Set(),

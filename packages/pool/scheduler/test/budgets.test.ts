@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Action, type Budget, explain, type Month, monthAt } from "../src/index.ts";
+import { type Action, type Budget, explain, type Month, monthAt, type SchedulerEvent } from "../src/index.ts";
 import { policy, pool, SchedulerFixture } from "./world.ts";
 
 const HOUR_MS = 3_600_000;
@@ -90,9 +90,53 @@ describe("a budget that is used up", () => {
       type: "policy",
       policy: policy([pool()], { budgets: budget({ amount: 40 }) }),
     });
-    expect([accepted(raised), levels(raised)]).toEqual([["100-1"], []]);
+    expect([accepted(raised), levels(raised)]).toEqual([["100-1"], ["free"]]);
     expect(levels(fixture.wait(30 * HOUR_MS))).toEqual(["used"]);
     expect(levels(fixture.wait(DECEMBER - fixture.now))).toEqual(["free"]);
+  });
+
+  test("is told of nobody whose budget has not changed", () => {
+    const fixture = started();
+    fixture.node("1", priced(1, START), ["c"]);
+    expect(fixture.wait(9 * HOUR_MS)).toMatchObject([
+      { type: "budget-changed", tenant: "t1", level: "near" },
+    ]);
+    const others = new Map([...budget(), ["t2", budget().get("t1")!] as const]);
+    expect(fixture.tell({ type: "policy", policy: policy([pool()], { budgets: others }) })).toEqual([]);
+    // A tenant that has had none for a while is a new one.
+    fixture.tell({ type: "policy", policy: policy([pool()], {}) });
+    expect(fixture.state.timers.get("budget", "t1")).toBeUndefined();
+    expect(fixture.tell({ type: "policy", policy: policy([pool()], { budgets: budget() }) })).toHaveLength(1);
+  });
+
+  test("is not looked at before the next month while its tenant has no node with a price", () => {
+    const fixture = started();
+    fixture.tell({ type: "sweep" });
+    fixture.request("100-1", fields);
+    const due = () => fixture.state.timers.get("budget", "t1");
+    expect(due()).toBe(DECEMBER);
+    fixture.node("1", priced(null, START), ["c"]);
+    fixture.tell({ type: "sweep" });
+    expect(due()).toBe(DECEMBER);
+  });
+
+  test("goes on as soon as the record of a node goes whose cost the ledger has already", () => {
+    const fixture = started();
+    fixture.node("1", priced(1, START), ["c"]);
+    fixture.wait(9 * HOUR_MS);
+    const after = { month: "2026-11", amounts: { EUR: 9 }, unpriced: 0 };
+    fixture.tell({ type: "spent", tenant: "t1", month: "2026-11", after });
+    expect(accepted(fixture.request("100-1", fields))).toEqual([]);
+    expect(accepted(fixture.gone("node", "1"))).toEqual(["100-1"]);
+    // In one turn it is not even noticed, in whichever order both arrive.
+    for (const id of ["2", "3"]) fixture.node(id, priced(0.1, fixture.now), ["c"]);
+    fixture.now += 3 * HOUR_MS;
+    const ledger = (spent: number): SchedulerEvent => ({
+      ...({ type: "spent", tenant: "t1", month: "2026-11" } as const),
+      after: { ...after, amounts: { EUR: spent } },
+    });
+    expect(fixture.tell(ledger(9.3), { type: "node", id: "2" })).toEqual([]);
+    expect(fixture.tell({ type: "node", id: "3" }, ledger(9.6))).toEqual([]);
   });
 
   test("a node without a known price, or with one in another currency, costs nothing, and the verdict says how many", () => {
