@@ -15,9 +15,9 @@ import {
   type FailureRule,
   type Failures,
   levelOf,
+  makeGood,
   newTally,
   onFailures,
-  onSuccess,
   type Tally,
   together,
 } from "@nodeyard/scheduler";
@@ -45,6 +45,10 @@ interface Entry {
   own: Tally;
   /** How often a launch succeeded. */
   successes: number;
+  /** How many of them made good a failure of the offering's budget. */
+  madeGood: number;
+  /** The last record whose failures `own` has all, as it stands in the tree: what was made good since, it does not say. */
+  included: Uint8Array | undefined;
   /** Failures that are not counted yet. `#count` takes all of them at once, so that failures of one moment share a write. */
   failed: { readonly failure: Omit<Failure, "probe">; readonly request: string; readonly again: boolean }[];
   /**
@@ -86,13 +90,13 @@ export class FailureRecords {
   }
 
   /**
-   * Records of every launcher change gates: the gate of an offering is the same in all of them. A node that comes up, in any launcher
-   * and of any provider, shows that launching its labels works.
+   * Records of every launcher change gates: the gate of an offering is the same in all of them. A node that comes up for the first time, in any
+   * launcher and of any provider, shows that launching its labels works.
    */
   #onEvent(event: ViewEvent): void {
     if (event.type === "own")
       this.#onOwn(event.path, event.after === undefined ? event.before?.data : undefined);
-    else if (event.type === "node" && isUp(event.after) && !isUp(event.before))
+    else if (event.type === "node" && isUp(event.after) && !wasUp(event.before))
       for (const label of event.after?.record.type ?? []) this.#worked(labelKey(label));
   }
 
@@ -149,6 +153,7 @@ export class FailureRecords {
   /** A launch succeeded: deletes the failure records that it disproves. */
   async succeeded(permit: Permit): Promise<void> {
     const { began, request } = permit;
+    this.#makeGood(offeringKey(permit.offering));
     for (const key of keysOf(permit)) {
       this.#worked(key);
       await this.#store.write(key, (found) => {
@@ -200,7 +205,14 @@ export class FailureRecords {
     if (found !== undefined) return found;
     const subject = subjectOf(key);
     const own = newTally(subject?.scope === "label" && this.#hasMachine(subject.label));
-    const entry = { own, successes: 0, failed: [], counted: Promise.resolve() };
+    const entry = {
+      own,
+      successes: 0,
+      madeGood: 0,
+      included: undefined,
+      failed: [],
+      counted: Promise.resolve(),
+    };
     this.#entries.set(key, entry);
     return entry;
   }
@@ -219,8 +231,20 @@ export class FailureRecords {
     if (entry === undefined) return;
     entry.successes++;
     const isNews = entry.own.row > 0 || !entry.own.worked;
-    entry.own = onSuccess(entry.own, this.#handles.clock.monotonic(), this.#rule());
+    entry.own = { ...entry.own, worked: true, row: 0 };
     if (isNews) this.#publish(key);
+  }
+
+  /** A launch succeeded here: one failure of its offering's hourly budget is made good. */
+  #makeGood(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    const now = this.#handles.clock.monotonic();
+    const seen = this.#store.seen(key);
+    const { spent } = together(entry.own, sinceIncluded(entry, seen?.record, seen?.data), now, this.#rule());
+    if (seen?.record !== undefined) entry.included = seen.data;
+    entry.madeGood++;
+    entry.own = makeGood({ ...entry.own, spent }, 1, now, this.#rule());
   }
 
   /** Writes all failures that arrived since the last write together, so that many failures at once cost few writes. */
@@ -232,23 +256,31 @@ export class FailureRecords {
     const { clock, random } = this.#handles;
     // `write` may call its plan several times, each time on a newer record; the outcome of the last call counts.
     let tally = entry.own;
-    await this.#store.write(key, (found) => {
+    let { madeGood } = entry;
+    await this.#store.write(key, (found, data) => {
       const prober = this.#prober(key);
       const failures = some.map(({ failure, request, again }) => ({
         ...failure,
         probe: prober === request && !again,
       }));
       const now = clock.monotonic();
-      const outcome = onFailures(scope, entry.own, found, failures, now, this.#rule(), random);
+      const before = sinceIncluded(entry, found, data);
+      const outcome = onFailures(scope, entry.own, before, failures, now, this.#rule(), random);
       ({ tally } = outcome);
+      ({ madeGood } = entry);
       const { record } = outcome;
       if (record === undefined) return undefined;
       const probe = failures.some((failure) => failure.probe);
-      return { record, probe, done: () => this.#closed(key, record, some.at(-1)!.request) };
+      const done = (written: Uint8Array) => {
+        entry.included = written;
+        this.#closed(key, record, some.at(-1)!.request);
+      };
+      return { record, probe, done };
     });
-    // A success that came while the failures were being written ended the row, so they are not added to it.
+    // A success that came while the failures were being written ended the row, so they are not added to it; and what it made good stays so.
     const row = entry.successes === successes ? tally.row : 0;
-    entry.own = { ...tally, worked: entry.own.worked, row };
+    const counted = { ...tally, worked: entry.own.worked, row };
+    entry.own = makeGood(counted, entry.madeGood - madeGood, clock.monotonic(), this.#rule());
     this.#publish(key);
   }
 
@@ -261,8 +293,11 @@ export class FailureRecords {
       const entry = this.#entries.get(key);
       const now = this.#handles.clock.monotonic();
       // A deleted record means that a launch succeeded: the row is over, but what its failures have spent of the hour's budget stays
-      // spent.
-      if (entry !== undefined) entry.own = { ...together(entry.own, record, now, this.#rule()), row: 0 };
+      // spent, but for what was made good here.
+      if (entry !== undefined) {
+        const before = sinceIncluded(entry, record, gone);
+        entry.own = { ...together(entry.own, before, now, this.#rule()), row: 0 };
+      }
       for (const field of ["since", "until", "spent"]) this.#handles.ages.forget(`${key} ${field}`);
     }
     this.#publish(key);
@@ -337,10 +372,28 @@ function keysOf({ offering, label }: Permit): readonly string[] {
   return label === null ? [offeringKey(offering)] : [labelKey(label), offeringKey(offering)];
 }
 
+/** The record, less what was made good here since its failures are all in `own`. */
+function sinceIncluded(
+  { own, included }: Entry,
+  record: FailureRecord | undefined,
+  data: Uint8Array | undefined,
+): FailureRecord | undefined {
+  if (record === undefined || data === undefined || included === undefined) return record;
+  return Buffer.from(included).equals(data) ? { ...record, spent: own.spent } : record;
+}
+
 /** A machine that answered: only then does a record become `ready`. Static hosts have an `external_id`, too. */
 function isUp(entry: NodeEntry | undefined): boolean {
   if (entry === undefined || entry.record.externalId === null) return false;
   return entry.record.state === "ready" || entry.record.state === "in-use";
+}
+
+/**
+ * Whether the machine of a node has been up before, so that it comes from a check or is woken, which says nothing of launches. A record has no
+ * address before it is `ready` for the first time.
+ */
+function wasUp(entry: NodeEntry | undefined): boolean {
+  return isUp(entry) || (entry !== undefined && entry.record.interfaceIp !== null);
 }
 
 /** What does not succeed now is done by the next sweep, or by the end of the session. */

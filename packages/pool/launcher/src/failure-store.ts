@@ -33,8 +33,8 @@ interface Change {
   readonly record: FailureRecord | undefined;
   /** Whether the probe, whose result this is, is deleted in the same commit. */
   readonly probe: boolean;
-  /** Called once, when the change is known to be in the tree: for what is journalled and counted. */
-  readonly done?: () => void;
+  /** Called once with the new content, when the change is known to be in the tree. */
+  readonly done?: (data: Uint8Array) => void;
 }
 
 /** What a commit is refused for when another launcher wrote, made or deleted the record or its probe since it was read. */
@@ -65,7 +65,10 @@ export class FailureStore {
    * Writes the record that `plan` returns, and plans again, after a pause, when another launcher wrote first. A failed write is only logged. An
    * unreadable record is never overwritten: a newer release may have written it.
    */
-  async write(key: string, plan: (found: FailureRecord | undefined) => Change | undefined): Promise<void> {
+  async write(
+    key: string,
+    plan: (found: FailureRecord | undefined, data: Uint8Array | undefined) => Change | undefined,
+  ): Promise<void> {
     const path = failurePath(key);
     // The last write without an answer. Whether it was applied is decided by its version and bytes, as after every lost reply.
     let sent: { readonly change: Change; readonly data: Uint8Array; readonly version: number } | undefined;
@@ -75,8 +78,8 @@ export class FailureStore {
       const found = isFirst ? this.seen(key) : await this.#read(key);
       isFirst = false;
       // The reply to the former attempt was lost, and the write was applied.
-      if (sent !== undefined && isWritten(found, sent)) return sent.change.done?.();
-      const change = plan(found?.record);
+      if (sent !== undefined && isWritten(found, sent)) return sent.change.done?.(sent.data);
+      const change = plan(found?.record, found?.data);
       if (change === undefined || (found !== undefined && found.record === undefined)) return;
       const data =
         change.record === undefined
@@ -90,7 +93,7 @@ export class FailureStore {
         if (error instanceof TreeError && error.outcome !== "unknown") sent = undefined;
         throw error;
       }
-      return change.done?.();
+      return change.done?.(data);
     };
     try {
       await retry(this.#handles, (error) => isInterrupted(error) || isOvertaken(error), attempt);

@@ -34,7 +34,7 @@ const WAITED_FOR: ReadonlySet<string> = new Set(["capacity", "access"]);
 
 /** What is counted of the launches of an offering or a label. */
 export interface Tally {
-  /** Failed launches that are neither forgotten nor made good, a bucket that drains steadily and with each success. */
+  /** Failed launches that are neither forgotten nor made good, a bucket that drains steadily, and an offering's with each success. */
   readonly spent: { readonly level: number; readonly at: number };
   /** Failures in a row, and the moment of the first of them. */
   readonly row: number;
@@ -103,16 +103,12 @@ export function onFailures(
 }
 
 /**
- * A launch succeeded: the row is over, and one failure of the hour is made good. So a budget is spent on what fails more often than it works; a
- * cloud that loses one answer in twenty closes nothing, however many launches an hour has.
+ * As many successes of an offering make good one failure of the hour each. So the budget is spent on what fails more often than it works; a cloud
+ * that loses one answer in twenty closes nothing, however many launches an hour has.
  */
-export function onSuccess(own: Tally, now: number, rule: FailureRule): Tally {
-  return {
-    ...own,
-    worked: true,
-    row: 0,
-    spent: { level: Math.max(0, levelOf(own, now, rule) - 1), at: now },
-  };
+export function makeGood(own: Tally, successes: number, now: number, rule: FailureRule): Tally {
+  if (successes === 0) return own;
+  return { ...own, spent: { level: Math.max(0, levelOf(own, now, rule) - successes), at: now } };
 }
 
 /** The record of an offering that closes, or closes again. */

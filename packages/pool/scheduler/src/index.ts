@@ -6,9 +6,9 @@ export {
   failureRule,
   furthest,
   levelOf,
+  makeGood,
   newTally,
   onFailures,
-  onSuccess,
   type Tally,
   together,
 } from "./failure-rule.ts";
