@@ -245,8 +245,8 @@ const answerSchema = z.object({
   member: z.string(),
   hostname: z.string(),
   version: z.string(),
-  /** Oldest events, and pools, that did not fit into a znode. */
-  leftOut: z.object({ events: z.number(), pools: z.number() }),
+  /** Oldest events, pools, and clients of tenants that did not fit into a znode. */
+  leftOut: z.object({ events: z.number(), pools: z.number(), clients: z.number().optional() }),
   testimony: testimonySchema,
 });
 /** What one member answered to a question. */

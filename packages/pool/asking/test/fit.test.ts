@@ -56,6 +56,23 @@ test("an answer fits, keeps the youngest events, and says how much it left out",
   );
 });
 
+test("of tenants with more clients than fit, the tenants stay, and the first clients", () => {
+  const use = (tenant: string, client: string | null) => ({
+    ...{ tenant, client, nodes: 1, waiting: 0, weight: null, perHour: { EUR: 1 }, budget: null },
+  });
+  const clients = Array.from({ length: 3_000 }, (_, at) => use("a", `client-${at}`));
+  const tenants = [use("a", null), ...clients, use("b", null), use("b", "last")];
+  const given = answer([], 0);
+  const bytes = fit({ ...given, testimony: { ...given.testimony, tenants } });
+  expect(bytes.length).toBeLessThanOrEqual(MOST_BYTES);
+  const { testimony, leftOut } = decodeAnswer(bytes);
+  expect(testimony.tenants?.filter(({ client }) => client === null)).toHaveLength(2);
+  const kept = testimony.tenants?.filter(({ client }) => client !== null) ?? [];
+  expect(kept).toEqual(clients.slice(0, kept.length));
+  expect(kept.length).toBeGreaterThan(1_000);
+  expect(leftOut).toEqual({ events: 0, pools: 0, clients: 3_001 - kept.length });
+});
+
 test("what a member says stays far below what a znode holds", () => {
   const bytes = fit(
     answer(
