@@ -68,6 +68,16 @@ describe("nodes whose machine is gone", () => {
     expect(twice([machine("0000000001", "another", "another installation")])).toBe(1);
   });
 
+  test("are also suspended spares; those that the cloud lists as stopped are there", () => {
+    const sleeps = { state: "hold", hold_job: "nodeyard:suspended" };
+    const nodes = [entry("0000000001", sleeps), entry("0000000002", { state: "hold" })];
+    const { suspects } = look(nodes, []);
+    expect(look(nodes, [], new Set(suspects)).nodes.map(({ id }) => id)).toEqual(["0000000001"]);
+    const stopped = { ...machine("0000000001"), ended: true };
+    for (const listed of [stopped, { ...stopped, tag: null }])
+      expect(look(nodes, [listed], new Set(suspects)).nodes).toEqual([]);
+  });
+
   test("ids of another shape than those in the driver's list prove nothing", () => {
     const node = entry("0000000001", { external_id: { vm: "x", zone: "y" } });
     const { suspects } = look([node], [machine("0000000002", "text")]);

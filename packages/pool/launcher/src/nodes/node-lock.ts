@@ -1,4 +1,4 @@
-import { decodeNode, decodeRequest, paths, RecordError } from "@nodeyard/model";
+import { decodeNode, decodeRequest, isSuspended, paths, RecordError } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { FenceLost, orUndefined } from "@nodeyard/tree";
 import { type HeldNode, heldNode, type RecordHandles } from "../held-records.ts";
@@ -27,14 +27,15 @@ export async function lockNode(context: RecordHandles, id: string): Promise<Held
 }
 
 /**
- * Sends an unallocated ready node to its deletion, unless a request gets it first. Never rejects for a lost race: another client has
+ * Sends an unallocated node that is ready or suspended to its deletion, unless a request gets it first. Never rejects for a lost race: another client has
  * the node then, or the next comparison sends it again.
  */
 export async function takeOut(context: RecordHandles, id: string, why: string): Promise<void> {
   const node = await lockNode(context, id);
   if (typeof node === "string") return;
   const { state, allocatedTo } = node.record;
-  if (state !== "ready" || allocatedTo !== null) return node.held.release();
+  const isFree = (state === "ready" || isSuspended(node.record)) && allocatedTo === null;
+  if (!isFree) return node.held.release();
   context.log.info({ node: id, host: node.record.hostname, why }, "deletes a node");
   await node.writeAndRelease({ state: "deleting" }).catch(() => node.held.release());
 }

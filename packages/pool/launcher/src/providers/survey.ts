@@ -13,7 +13,7 @@ import {
   type Scanner,
   tooMany,
 } from "@nodeyard/driver";
-import { placeOf } from "@nodeyard/model";
+import { isSuspended, placeOf } from "@nodeyard/model";
 import type { UnreadableNode } from "@nodeyard/operations";
 import type { Difference } from "@nodeyard/operations/listing";
 import { type Clock, deadline, inTime, NodeyardError, type Random } from "@nodeyard/runtime";
@@ -74,13 +74,12 @@ export function survey(
   const at = { ...context, asked, place };
   const look = vanished(own, resources, at);
   const second = vanished(own, resources, { ...at, previous: look.suspects });
-  for (const { id, record } of second.nodes)
-    found.push({ ...vanishedOf(provider, id, record.externalId), action: "take-out" });
+  for (const node of second.nodes) found.push({ ...vanishedOf(provider, node), action: "take-out" });
   if (second.braked) {
     const taken = new Set(second.nodes.map(({ id }) => id));
-    for (const { id, record } of own.filter((node) => isSuspect(node, look.suspects) && !taken.has(node.id)))
+    for (const node of own.filter((one) => isSuspect(one, look.suspects) && !taken.has(one.id)))
       found.push({
-        ...vanishedOf(provider, id, record.externalId),
+        ...vanishedOf(provider, node),
         action: "keep",
         why: `its machine is not listed, but ${second.wouldTakeOut} at once are too many: is the list complete, and of the right account?`,
       });
@@ -101,8 +100,9 @@ export function machinesOf(nodes: Iterable<NodeEntry>, provider: string): Set<st
   return ids;
 }
 
-function vanishedOf(provider: string, node: string, id: ExternalId | null) {
-  const why = "it is ready, and its machine is gone";
+function vanishedOf(provider: string, { id: node, record }: NodeEntry) {
+  const id = record.externalId;
+  const why = `it is ${isSuspended(record) ? "suspended" : "ready"}, and its machine is gone`;
   return { provider, kind: "vanished", type: "instance", id, node, why } as const;
 }
 
@@ -201,8 +201,8 @@ interface Vanished {
 }
 
 /**
- * Ready nodes whose machine has vanished: the cloud lists it neither under our tag nor under the id of the record, or lists it as ended.
- * Only unallocated nodes that were ready before the listing began. A record whose id has another shape than the listed ids comes from
+ * Ready and suspended nodes whose machine has vanished: the cloud lists it neither under our tag nor under the id of the record, or lists it as ended
+ * although it is not suspended. Only unallocated nodes that were so before the listing began. A record whose id has another shape than the listed ids comes from
  * another driver, and proves nothing. Pure.
  */
 export function vanished(
@@ -231,10 +231,14 @@ export function vanished(
     all++;
     const { id, record, contenders } = entry;
     const { externalId } = record;
-    const offered = record.state === "ready" && record.allocatedTo === null && contenders.length === 0;
+    const sleeps = isSuspended(record);
+    const offered =
+      (record.state === "ready" || sleeps) && record.allocatedTo === null && contenders.length === 0;
     const ready = (record.stateTime ?? 0) * 1000;
     if (!offered || externalId === null || (ready >= asked && ready <= asked + LISTED_MS)) continue;
     if (tags.has(id) || ids.has(idText(externalId)) || isElsewhere(record, place)) continue;
+    // A machine that sleeps is listed as one that has ended.
+    if (sleeps && (over.has(id) || over.has(idText(externalId)))) continue;
     if (shapes.size > 0 && !shapes.has(shapeOf(externalId))) continue;
     // Also the time, so that a node that was used and is ready again needs two sweeps of its own.
     const key = suspectKey(entry);
