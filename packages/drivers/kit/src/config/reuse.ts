@@ -10,7 +10,7 @@ const reuseTable = {
     if (words.length === 0) at.error(key, "names no program; write its path");
     return words;
   }),
-  "check-timeout": seconds("The program is killed after this time, with all that it started.", {
+  "check-timeout": seconds("The program is killed after this time, with its process group.", {
     default: 60,
     like: whole(1),
   }).as("checkMs"),

@@ -43,7 +43,7 @@ export interface CheckOrder {
   readonly node: NodeRecord;
 }
 
-/** Runs it until it has ended, with all that it started. Resolves with undefined, or with why the node did not pass. Kills it at `signal`. */
+/** Runs it until it has ended. Resolves with undefined, or with why the node did not pass. Kills it at `signal`. */
 export type RunCheck = (order: CheckOrder, signal: AbortSignal) => Promise<string | undefined>;
 
 /** For launches. */
