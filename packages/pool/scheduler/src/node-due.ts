@@ -1,6 +1,6 @@
 import { isSuspended, type NodeState } from "@nodeyard/model";
 import { type NodeEntry, poolKey } from "@nodeyard/view";
-import { freeForMs } from "./reuse.ts";
+import { freeForMs, isOthersToCheck, OTHERS_CHECK_MS } from "./reuse.ts";
 import type { State, Turn } from "./state.ts";
 
 /** Deleted wherever they are found unlocked (docs/contract/launcher.md, "What is deleted unlocked"). */
@@ -31,6 +31,7 @@ export function dueAt(state: State, turn: Turn, { id, record }: NodeEntry): numb
     state.deserted.set(id, deserted);
     return Math.max(turn.steady, deserted + IN_USE_GRACE_MS);
   }
+  if (isOthersToCheck(state, record)) return since + OTHERS_CHECK_MS;
   if (REAPED.has(record.state))
     return state.requests.handled.has(record.allocatedTo ?? "") && record.state === "building"
       ? undefined

@@ -18,6 +18,17 @@ import type { LocalReuse } from "./types.ts";
 import { quotaOf, usedOfPool, usedOfProvider } from "./used.ts";
 import { labelLine, type Waiting } from "./waits.ts";
 
+/** Nodes of a pool that this launcher does not serve are left to one that does for so long after they were given back, milliseconds. */
+export const OTHERS_CHECK_MS = 60_000;
+/** And for so long after they became free. By then that has deleted them, unless nobody serves the pool any more. */
+const OTHERS_FREE_MS = 86_400_000;
+
+/** Whether a launcher that serves the pool of a node that was given back may have it checked; this one does not. */
+export function isOthersToCheck({ pools }: State, record: NodeRecord): boolean {
+  const isOthers = record.state === "used" && !pools.has(poolKey(record.provider, record.pool));
+  return isOthers && reuseOf(record) !== undefined;
+}
+
 /**
  * Whether a request may have a free node: one that is kept for the user that had it goes to nobody else, and one that was kept for nobody only
  * where its label still says that everybody may have it (`forAll`). Asked again under its lock.
@@ -48,7 +59,8 @@ export function isBeingMade(record: NodeRecord): boolean {
 export function notUsedAgain(state: State, turn: Turn, { record }: NodeEntry): string | undefined {
   const pool = state.pools.get(poolKey(record.provider, record.pool));
   const policy = policyOf(pool, record);
-  if (pool === undefined || policy === undefined) return "used";
+  if (pool === undefined || policy === undefined || pool.policy.unavailable.has(record.type[0]!))
+    return "used";
   const note = reuseOf(record);
   const why =
     note === undefined
@@ -63,9 +75,7 @@ export function notUsedAgain(state: State, turn: Turn, { record }: NodeEntry): s
 /** What the label of a node says of being used again; undefined: nothing. */
 function policyOf(pool: PoolState | undefined, { type }: NodeRecord): LocalReuse | undefined {
   const [label = "", ...others] = type;
-  if (pool?.policy.launches !== true || others.length > 0 || pool.policy.unavailable.has(label))
-    return undefined;
-  return pool.policy.reuse?.get(label);
+  return pool?.policy.launches === true && others.length === 0 ? pool.policy.reuse?.get(label) : undefined;
 }
 
 /** How long a node is used, milliseconds from when it was ready for the first time. */
@@ -135,7 +145,9 @@ export function leavingFor(state: State, { policy }: PoolState, { scopes }: Bloc
 export function freeForMs(state: State, record: NodeRecord): number {
   const note = reuseOf(record);
   if (note === undefined || note.times === 0) return Number.POSITIVE_INFINITY;
-  const policy = policyOf(state.pools.get(poolKey(record.provider, record.pool)), record);
+  const pool = state.pools.get(poolKey(record.provider, record.pool));
+  if (pool === undefined) return OTHERS_FREE_MS;
+  const policy = policyOf(pool, record);
   if (policy === undefined || policy.settings !== note.settings || note.times > policy.times) return 0;
   // It was for everybody when it was checked.
   if (note.only === null && !policy.forAll) return 0;

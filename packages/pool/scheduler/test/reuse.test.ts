@@ -65,7 +65,6 @@ describe("a node that was given back", () => {
   for (const [why, note, fields, of] of [
     ["its label does not say so", {}, {}, { reuse: new Map() }],
     ["its label cannot be launched", {}, {}, { unavailable: new Map([["small", "gone"]]) }],
-    ["its pool is not served here", {}, { pool: "other" }, {}],
     ["it was launched before its label said so", null, {}, {}],
     ["it was launched by other settings", { settings: "then" }, {}, {}],
     ["it was used again as often as it may be", { times: 2 }, {}, {}],
@@ -81,6 +80,24 @@ describe("a node that was given back", () => {
       const { node } = bound(fixture({}, of));
       expect(node(used(note, fields))).toMatchObject([{ type: "delete", node: ID }]);
     });
+
+  test("of a pool that others serve is left to them for a minute, and a free one for a day; one without a note goes at once", () => {
+    const own = fixture();
+    const elsewhere = { pool: "other" };
+    expect(own.node("0000000002", used(null, elsewhere))).toMatchObject([{ type: "delete" }]);
+    expect(own.node(ID, used({}, elsewhere))).toEqual([]);
+    expect(own.wait(59_999)).toEqual([]);
+    expect(own.wait(1)).toMatchObject([{ type: "delete", node: ID }]);
+    const kept = fixture();
+    kept.node(ID, { ...free({ only }), ...elsewhere });
+    expect(kept.wait(86_399_999)).toEqual([]);
+    expect(kept.wait(86_400_000)).toMatchObject([{ type: "delete", node: ID }]);
+  });
+
+  test("stays free where its label cannot be launched for the moment", () => {
+    const own = fixture({}, { unavailable: new Map([["small", "its image is not listed"]]) });
+    expect(own.node(ID, free({ only }))).toEqual([]);
+  });
 
   test("by a lease that ended well is checked", () => {
     const note = { nodeyard: { returned: "back", reuse: { settings: "now", since: 0, times: 0 } } };
