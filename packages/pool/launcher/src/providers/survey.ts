@@ -229,23 +229,19 @@ export function vanished(
   let all = 0;
   for (const entry of nodes) {
     all++;
-    const { id, record, contenders } = entry;
+    const { id, record } = entry;
     const { externalId } = record;
-    const sleeps = isSuspended(record);
-    const offered =
-      (record.state === "ready" || sleeps) && record.allocatedTo === null && contenders.length === 0;
-    const ready = (record.stateTime ?? 0) * 1000;
-    if (!offered || externalId === null || (ready >= asked && ready <= asked + LISTED_MS)) continue;
+    if (externalId === null || !wasOffered(entry, asked)) continue;
     if (tags.has(id) || ids.has(idText(externalId)) || isElsewhere(record, place)) continue;
-    // A machine that sleeps is listed as one that has ended.
-    if (sleeps && (over.has(id) || over.has(idText(externalId)))) continue;
+    // The machine of a suspended node is listed as one that has ended.
+    if (isSuspended(record) && isAmong(over, entry)) continue;
     if (shapes.size > 0 && !shapes.has(shapeOf(externalId))) continue;
     // Also the time, so that a node that was used and is ready again needs two sweeps of its own.
     const key = suspectKey(entry);
     suspects.add(key);
     if (previous.has(key)) gone.push(entry);
   }
-  const ended = gone.filter(({ id, record }) => over.has(id) || over.has(idText(record.externalId!)));
+  const ended = gone.filter((entry) => isAmong(over, entry));
   const braked = tooMany(gone.length - ended.length, all);
   return {
     suspects,
@@ -254,6 +250,19 @@ export function vanished(
     braked,
     wouldTakeOut: gone.length,
   };
+}
+
+/** Ready or suspended since before the list was asked for, and nobody has it or is about to. */
+function wasOffered({ record, contenders }: NodeEntry, asked: number): boolean {
+  const since = (record.stateTime ?? 0) * 1000;
+  if (since >= asked && since <= asked + LISTED_MS) return false;
+  const isFree = record.state === "ready" || isSuspended(record);
+  return isFree && record.allocatedTo === null && contenders.length === 0;
+}
+
+/** By the node that the machine is tagged with, or by its own id. */
+function isAmong(listed: ReadonlySet<string>, { id, record: { externalId } }: NodeEntry): boolean {
+  return listed.has(id) || (externalId !== null && listed.has(idText(externalId)));
 }
 
 function suspectKey({ id, record }: NodeEntry): string {
