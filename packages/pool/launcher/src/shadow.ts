@@ -224,13 +224,17 @@ export class Shadow {
         return this.#serving.setPaused(action.pool, action.paused);
       case "ask-quota":
         return this.#serving.askQuota(action.provider);
-      // Min-ready requests are those of others; launches and slots follow accepted requests alone; budgets of labels, failed launches.
+      // Min-ready requests are those of others; launches and slots follow accepted requests alone; and what is only reported.
       case "min-ready":
       case "launch":
       case "refuse-launch":
       case "slot":
       case "label-changed":
+      case "budget-changed":
         return;
+      default:
+        // A new action that is forgotten here would never end.
+        return action satisfies never;
     }
   }
 }
