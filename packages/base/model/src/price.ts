@@ -43,6 +43,11 @@ export function costBetween({ perHour }: Pick<NodePrice, "perHour">, from: numbe
   return (perHour * Math.max(0, to - from)) / HOUR_MS;
 }
 
+/** An amount of money or of hours as it is shown, with four digits: a price of a second is small, and sums of fractions are not exact. */
+export function roundAmount(amount: number): number {
+  return Math.round(amount * 10_000) / 10_000;
+}
+
 /**
  * Since when the request that has a node bears its cost, tree time in milliseconds: since it was given to it, or, of one that was made for
  * it, since its record was made; undefined: the record does not say.

@@ -113,20 +113,18 @@ export function providerGauges(providers: readonly ProviderFigures[]): readonly 
   );
 }
 
-/** A tenant, or a client of one, as a launcher counts. */
+/** A tenant, as a launcher counts. */
 export interface TenantFigures {
   readonly tenant: string | null;
-  readonly client: string | null;
   readonly nodes: number;
   readonly waiting: number;
   readonly weight: number | null;
   readonly budget: { readonly amount: number; readonly currency: string; readonly spent: number } | null;
 }
 
-/** Of tenants only: there may be as many clients as there are people. */
+/** Not of clients: there may be as many as there are people. */
 export function tenantGauges(uses: readonly TenantFigures[]): readonly Gauge[] {
-  return uses.flatMap(({ tenant, client, nodes, waiting, weight, budget }) => {
-    if (client !== null) return [];
+  return uses.flatMap(({ tenant, nodes, waiting, weight, budget }) => {
     const name = tenant ?? "";
     return [
       gaugeOf("tenant_nodes", nodes, name),

@@ -203,7 +203,7 @@ export class LauncherRole implements Role {
       ...imageGauges(this.#launcher.view),
       ...waitingGauges(this.#launcher.view),
       ...providerGauges(this.#launcher.providers()),
-      ...tenantGauges(this.#launcher.tenants()),
+      ...tenantGauges(this.#launcher.tenants({ clients: false })),
       gaugeOf("clock_trusted", this.#launcher.clockTrusted ? 1 : 0),
       ...this.#own(),
     ];

@@ -126,9 +126,9 @@ export class Launcher {
     return providerUses(this.#config, serving, loop, errors);
   }
 
-  /** What tenants and their clients have, wait for and have spent. */
-  tenants(): readonly TenantUse[] {
-    return this.#parts.loop.tenants();
+  /** What tenants have, wait for and have spent, and their clients unless `clients` is false. */
+  tenants({ clients = true }: { readonly clients?: boolean } = {}): readonly TenantUse[] {
+    return this.#parts.loop.tenants(clients);
   }
 
   /** Nodes that no request gets, since their providers look elsewhere or are served no more. */

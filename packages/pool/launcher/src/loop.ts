@@ -121,9 +121,9 @@ export class Loop {
     return poolUse(this.#state, key);
   }
 
-  /** What tenants and their clients have and wait for. */
-  tenants(): readonly TenantUse[] {
-    return tenantUses(this.#state);
+  /** What tenants have and wait for, and their clients where `clients` says so. */
+  tenants(clients: boolean): readonly TenantUse[] {
+    return tenantUses(this.#state, clients);
   }
 
   /** Ids that controllers work on, and how much waits. */

@@ -1,3 +1,4 @@
+import { roundAmount } from "@nodeyard/model";
 import { compareText } from "@nodeyard/runtime";
 import type { JournalEventName, PastEvent } from "@nodeyard/telemetry";
 
@@ -136,8 +137,8 @@ export class CostBook {
     }
     return [...sums.values()]
       .map(({ of, currency, hours, shared, cost }) => ({
-        ...{ of, currency, hours: round(hours), shared_hours: round(shared) },
-        cost: currency === null ? null : round(cost),
+        ...{ of, currency, hours: roundAmount(hours), shared_hours: roundAmount(shared) },
+        cost: currency === null ? null : roundAmount(cost),
       }))
       .sort(
         (a, b) => (b.cost ?? 0) - (a.cost ?? 0) || b.hours - a.hours || compareText(a.of ?? "", b.of ?? ""),
@@ -205,11 +206,6 @@ function push<T>(lists: Map<string, T[]>, key: string, item: T): void {
   const list = lists.get(key);
   if (list === undefined) lists.set(key, [item]);
   else list.push(item);
-}
-
-/** Four digits: a price of a second is small, and sums of floats are not exact. */
-function round(value: number): number {
-  return Math.round(value * 10_000) / 10_000;
 }
 
 function textOf(value: unknown): string | null {

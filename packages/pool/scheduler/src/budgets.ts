@@ -1,3 +1,4 @@
+import { roundAmount } from "@nodeyard/model";
 import { type BudgetUse, levelOf, NEAR } from "./spending.ts";
 import type { State, Turn } from "./state.ts";
 import { recheckAll } from "./waiting.ts";
@@ -26,10 +27,10 @@ export function factsOf(tenant: string, use: BudgetUse): Readonly<Record<string,
   const { amount, currency, month, spent, perHour, unpriced } = use;
   return {
     tenant,
-    spent: round(spent),
+    spent: roundAmount(spent),
     budget: amount,
     currency,
-    per_hour: round(perHour),
+    per_hour: roundAmount(perHour),
     begins_anew: new Date(month.until).toISOString(),
     ...(unpriced > 0 && { unpriced }),
   };
@@ -60,9 +61,4 @@ export function lookAtBudget(state: State, turn: Turn, tenant: string): void {
     for (const { id, record } of state.requests.waiting())
       if (record.tenantName === tenant) state.todo.requests.add(id);
   turn.actions.push({ type: "budget-changed", tenant, level, facts: factsOf(tenant, use) });
-}
-
-/** Four digits: a price of a second is small, and sums of fractions are not exact. */
-function round(value: number): number {
-  return Math.round(value * 10_000) / 10_000;
 }

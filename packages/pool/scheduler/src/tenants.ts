@@ -31,8 +31,11 @@ export interface TenantUse {
   } | null;
 }
 
-/** Every tenant that has a node, a waiting request, a weight or a budget, each followed by its clients. Reads all nodes and requests. */
-export function tenantUses(state: State): readonly TenantUse[] {
+/**
+ * Every tenant that has a node, a waiting request, a weight or a budget, each followed by its clients where `clients` says so. Reads all nodes and
+ * requests.
+ */
+export function tenantUses(state: State, clients: boolean): readonly TenantUse[] {
   const { shares, budgets = new Map() } = state.policy;
   const sums = new Map<
     string,
@@ -48,7 +51,7 @@ export function tenantUses(state: State): readonly TenantUse[] {
   };
   const both = (tenant: string | null, client: string | null) => [
     at(tenant ?? "", null),
-    at(tenant ?? "", client ?? ""),
+    ...(clients ? [at(tenant ?? "", client ?? "")] : []),
   ];
   for (const tenant of [...(shares?.tenants.keys() ?? []), ...budgets.keys()]) at(tenant, null);
   for (const { record } of state.nodes.values()) {

@@ -1,4 +1,5 @@
 import type { TenantUse } from "@nodeyard/asking";
+import { roundAmount } from "@nodeyard/model";
 import { iso } from "../index.ts";
 import { type Column, columns, jsonOnly } from "./columns.ts";
 import { about, type Fields, maybe, moment, number, oneOf, text, whole } from "./fields.ts";
@@ -16,7 +17,7 @@ export const tenantFields: Fields<TenantUse> = {
   ],
   load: [
     (z) => z.number().nullable().describe("nodes by weight: who has less is served first"),
-    ({ nodes, weight }) => (weight === null ? null : round(nodes / weight)),
+    ({ nodes, weight }) => (weight === null ? null : roundAmount(nodes / weight)),
   ],
   cost: [
     (z) =>
@@ -24,7 +25,7 @@ export const tenantFields: Fields<TenantUse> = {
         .array(z.object({ per_hour: z.number(), currency: z.string() }))
         .describe("of its nodes, as far as their prices are known"),
     ({ perHour }) =>
-      Object.entries(perHour).map(([currency, amount]) => ({ per_hour: round(amount), currency })),
+      Object.entries(perHour).map(([currency, amount]) => ({ per_hour: roundAmount(amount), currency })),
   ],
   budget: [
     (z) =>
@@ -43,7 +44,7 @@ export const tenantFields: Fields<TenantUse> = {
     ({ budget }) => {
       if (budget === null) return null;
       const { amount, currency, spent, unpriced, level, month, until } = budget;
-      return { amount, currency, spent: round(spent), unpriced, level, month, begins_anew: iso(until) };
+      return { amount, currency, spent: roundAmount(spent), unpriced, level, month, begins_anew: iso(until) };
     },
   ],
 };
@@ -74,8 +75,3 @@ export const tenantColumns: readonly Column[] = [
 
 /** What `--json` shows besides the columns. */
 export const tenantJson = jsonOnly("id");
-
-/** Four digits: a price of a second is small, and sums of fractions are not exact. */
-function round(value: number): number {
-  return Math.round(value * 10_000) / 10_000;
-}
