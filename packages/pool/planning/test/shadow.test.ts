@@ -246,11 +246,61 @@ test("declined by both, and by one alone", async () => {
   });
   const one = await yard.ask(["small"]);
   await yard.fail(one);
-  expect(yard.rows[1]?.differences).toMatchObject([{ code: "refused_there" }]);
+  expect(yard.rows[1]?.differences).toEqual([{ code: "refused_there", documented: null }]);
   const more = await yard.ask(["large", "large"]);
   await yard.take(more);
   await yard.serve(more, 1_000);
   expect(yard.rows[2]?.differences).toEqual([{ code: "refused_here", documented: null }]);
+});
+
+test("declined there while it waits here: documented where Nodeyard means to wait, and not for other reasons", async () => {
+  const full = await new Yard().start(servers(1));
+  const first = await full.ask(["small"]);
+  await full.take(first);
+  await full.serve(first, 1_000);
+  await full.fail(await full.ask(["small"]));
+  expect(full.rows[1]).toMatchObject({ shadow: { reason: "capacity.pool" }, tree: { launched: 0 } });
+  expect(full.rows[1]?.differences).toEqual([{ code: "refused_early", documented: null }]);
+
+  const diskimage = { name: "small", diskimage: "noble", "flavor-name": "Fake Flavor" };
+  const images = fakeProvider(
+    "cloud",
+    { diskimages: [{ name: "noble" }] },
+    { labels: [diskimage], "max-servers": 4 },
+  );
+  const imageless = await new Yard().start(launcherConfig([images]));
+  const build = paths.imageBuild("noble", "b".repeat(32));
+  await imageless.world.put(build, { state: "building", state_time: imageless.now() });
+  await imageless.fail(await imageless.ask(["small"]));
+  expect(imageless.rows[0]).toMatchObject({ shadow: { result: "waits", reason: "image.waits" } });
+  expect(imageless.rows[0]?.differences).toEqual([
+    { code: "refused_early", documented: documentedRows.image },
+  ]);
+});
+
+test("launches that failed there are no decline, also of a request that still waits here", async () => {
+  const yard = await new Yard().start(servers(1));
+  const building = { state: "building", provider: "cloud", pool: "main", type: ["small"] };
+  const failing = async () => {
+    const request = await yard.ask(["small"]);
+    await yard.take(request);
+    const node = await yard.world.makeNode({ ...building, allocated_to: request });
+    await yard.settled();
+    await yard.change(paths.node(node), { state: "failed" });
+    await yard.fail(request);
+    await yard.world.settle(yard.world.other.delete(paths.node(node)));
+  };
+  await failing();
+  const served = await yard.ask(["small"]);
+  await yard.take(served);
+  await yard.serve(served, 1_000);
+  await failing();
+  const failed = { tree: { result: "refused", launched: 1 }, differences: [{ code: "launch_failed" }] };
+  expect(yard.rows).toMatchObject([
+    { shadow: { result: "served" }, ...failed },
+    { differences: [] },
+    { shadow: { result: "waits", reason: "capacity.pool" }, ...failed },
+  ]);
 });
 
 test("a static host is kept for the first in line, as documented; hosts are nobody's launches", async () => {

@@ -6,7 +6,8 @@ export const shadowDifferences = {
   reuse: "another number of its nodes were ready before it came",
   refused_here: "declined here, and served there",
   refused_there: "served here, and declined there",
-  launch_failed: "served here; there its launches failed, which nobody could know",
+  refused_early: "declined there before it was served here",
+  launch_failed: "its launches failed there, which nobody could know",
   waits: "taken there while it would still wait here",
   undecided: "taken there before anything was decided here",
 } as const;
@@ -32,7 +33,7 @@ export const documentedRows = {
   pools: "of several pools whichever locks a request first",
 } as const;
 
-/** Why a request waits here that others take, by the code of its verdict, where that is meant to be. */
+/** Why a request waits here that others serve, by the code of its verdict, where that is meant to be. */
 const INTENDED_WAITS: Readonly<Record<string, string>> = {
   "nodes.none-free": documentedRows.hosts,
   "nodes.too-few": documentedRows.hosts,
@@ -42,7 +43,13 @@ const INTENDED_WAITS: Readonly<Record<string, string>> = {
   "yield.provider": documentedRows.preferred,
   "yield.priority": documentedRows.preferred,
   "offer.awaited": documentedRows.restart,
+};
+/** Why a request waits here that others decline, likewise. */
+const INTENDED_PATIENCE: Readonly<Record<string, string>> = {
+  "capacity.provider": documentedRows.image,
+  "capacity.refused": documentedRows.image,
   "image.waits": documentedRows.image,
+  "offer.awaited": documentedRows.restart,
 };
 
 /** Compares what both did. Withdrawn requests differ in nothing: who asked was first. */
@@ -50,9 +57,10 @@ export function differencesOf(here: ShadowAnswer, there: TreeAnswer): readonly S
   if (there.result === "withdrawn") return [];
   const one = (code: ShadowDifferenceCode, documented: string | null = null) => [{ code, documented }];
   if (there.result === "refused") {
-    if (here.result === "served")
-      return there.launched > 0 ? one("launch_failed") : one("refused_there", documentedRows.image);
-    return here.result === "refused" ? [] : one("refused_there", documentedRows.image);
+    if (here.result === "refused") return [];
+    if (there.launched > 0) return one("launch_failed");
+    if (here.result === "served") return one("refused_there");
+    return one("refused_early", INTENDED_PATIENCE[here.reason ?? ""] ?? null);
   }
   switch (here.result) {
     case "refused":
