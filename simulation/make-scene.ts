@@ -15,6 +15,7 @@ import { Requestor } from "./requestor.ts";
 import { retried } from "./retried.ts";
 import type { Scene } from "./scene.ts";
 import {
+  budgetsOf,
   builderConfig,
   CHECKED,
   CLOUDS,
@@ -189,7 +190,8 @@ export function makeScene(
     treeIsBackAt: 0,
     followers,
     asked: { count: 0 },
-    config: VARIANTS[0]!,
+    // Whoever has a budget has it from the first node on.
+    config: { ...VARIANTS[0]!, budgets: budgetsOf(seed, true) },
     troubled: true,
     count: (fault) => {
       count(coverage.faults, fault);
