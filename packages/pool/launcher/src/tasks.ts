@@ -16,6 +16,8 @@ import { handleDecline, handleRequest } from "./requests/handler.ts";
 const DELETING = 256;
 /** Most nodes that are checked at the same time: each check is a process. */
 const CHECKING = 32;
+/** Until a request whose plan did not come about is planned again, at most, milliseconds. */
+const REPLAN_MS = 1_000;
 /** Time for work that was aborted to end, milliseconds. */
 const GIVE_UP_MS = 2_000;
 
@@ -210,9 +212,10 @@ export class Tasks {
     if (outcome === "vanished")
       this.#context.journal.write({ event: "request.withdrawn", request, facts: {} });
     if (outcome === "replan" || outcome === "busy" || outcome === "lost") {
-      const retryMs = this.#retry(request, 200, 30_000);
-      // "lost": a write may have been applied, so the record has to be looked at again. "replan": the request keeps its place in the queue.
+      // "lost": a write may have been applied, so the record has to be looked at again. "replan": the request keeps its place in the queue, and
+      // is back soon: another launcher took the room for which it was first in line here, and would do so again during a long pause.
       const [unsure, putBack] = [outcome === "lost", outcome === "replan"];
+      const retryMs = this.#retry(request, 200, putBack ? REPLAN_MS : 30_000);
       return { type: "handled", request, retryMs, unsure, putBack };
     }
     this.#failures.end(request);
