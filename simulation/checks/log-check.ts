@@ -10,9 +10,10 @@ import { HoldLengths } from "./holds.ts";
 import { Images } from "./images.ts";
 import { LeaseLengths } from "./leases.ts";
 import { type Limits, LimitsHold } from "./limits.ts";
+import type { Locks } from "./locks.ts";
 import { Machines } from "./machines.ts";
 import { MinReady } from "./min-ready.ts";
-import { Order } from "./order.ts";
+import { type IsDead, Order } from "./order.ts";
 import { Registry } from "./registry.ts";
 import { type Change, Replay, type Znode } from "./replay.ts";
 import { HostsRest } from "./rest.ts";
@@ -40,12 +41,19 @@ export interface Setting extends Limits {
   readonly budget?: BudgetSetting | undefined;
   /** By label. */
   readonly minReady?: ReadonlyMap<string, number>;
+  readonly isDead?: IsDead;
 }
 
 /** A jump of a clock above this is noticed (rule 8), milliseconds. */
 const NOTICED_MS = 30_000;
 
-export type Moved = (kind: "node" | "request", id: string, from: string | null, to: string | null) => void;
+export type Moved = (
+  kind: "node" | "request",
+  id: string,
+  from: string | null,
+  to: string | null,
+  write: AppliedWrite,
+) => void;
 
 /** Replays every applied write of a run, and the calls of clouds between them, and checks each against the rules: one file each. */
 export class LogCheck {
@@ -69,7 +77,7 @@ export class LogCheck {
       new Usable(setting.expected),
       new HostsRest(setting.hosts),
       new LeaseLengths(),
-      new Order(setting.shares !== undefined),
+      new Order(setting.shares !== undefined, setting.isDead),
       ...(setting.shares === undefined ? [] : [new SharesHold(setting.shares, setting.tenants)]),
       ...(setting.budget === undefined ? [] : [new BudgetsHold(setting.budget)]),
       new HoldLengths(),
@@ -95,6 +103,10 @@ export class LogCheck {
     return this.#replay.nodes;
   }
 
+  get requestLocks(): Pick<Locks, "holder"> {
+    return this.#replay.requestLocks;
+  }
+
   get requests(): ReadonlyMap<string, Znode> {
     return this.#replay.requests;
   }
@@ -109,7 +121,7 @@ export class LogCheck {
       const [from, to] = [stateOf(change.before), stateOf(change.after)];
       // An operator may remove an unreadable record, whatever its state was.
       const isRemoval = change.before?.damaged === true && change.after === undefined;
-      if (from !== to && !isRemoval) this.#moved(kind, change.id, from, to);
+      if (from !== to && !isRemoval) this.#moved(kind, change.id, from, to, write);
     };
     replay.take(write, at, {
       node: (change) => tell("node", change),

@@ -1,6 +1,7 @@
 import { clientOf } from "@nodeyard/model";
+import type { AppliedWrite } from "@nodeyard/tree";
 import { Broken } from "./broken.ts";
-import type { Change } from "./replay.ts";
+import type { Change, Replay } from "./replay.ts";
 import { isLauncher, type Rule, stateOf } from "./rule.ts";
 
 /**
@@ -28,24 +29,31 @@ interface Waiting {
   readonly accepted: Map<string, "same" | "fewer">;
 }
 
+/** Whether a client, if any, does nothing more from this write on until its session ends: known where the log is judged as a whole. */
+export type IsDead = (client: string | undefined, now: AppliedWrite) => boolean;
+
 /** Rule 4, of the order: a later request with the same priority or a lower one does not overtake again and again. */
 export class Order implements Rule {
   readonly #waiting = new Map<string, Waiting>();
   readonly #shared: boolean;
+  readonly #isDead: IsDead;
 
   /** `shared`: the order of different clients depends on their shares (`shares.ts`). */
-  constructor(shared = false) {
+  constructor(shared = false, isDead: IsDead = () => false) {
     this.#shared = shared;
+    this.#isDead = isDead;
   }
 
-  onRequest({ id, before, after, write }: Change): void {
+  onRequest({ id, before, after, write }: Change, { requestLocks }: Replay): void {
     if (stateOf(after) === "requested") return this.#note(id, after!.data);
     const mine = this.#waiting.get(id);
     this.#waiting.delete(id);
     if (stateOf(after) === "fulfilled") return this.#served(id, write);
     const accepted = stateOf(before) === "requested" && stateOf(after) === "pending";
     if (mine === undefined || !accepted || !isLauncher(write.client)) return;
-    for (const theirs of this.#waiting.values()) {
+    for (const [other, theirs] of this.#waiting) {
+      // Nobody can serve it before the session of who was killed with its lock ends.
+      if (this.#isDead(requestLocks.holder(other), write)) continue;
       const more = theirs.labels.length - mine.labels.length;
       if (theirs.key >= mine.key || theirs.tenant !== mine.tenant || more < 0) continue;
       if (theirs.declinedBy.some((pool) => pool.startsWith(`${write.client}.`))) continue;

@@ -1,6 +1,6 @@
 import { type Lease, leaseRequestor } from "@nodeyard/model";
 import type { AppliedWrite } from "@nodeyard/tree";
-import { LogCheck, type Setting, takenOf } from "../../simulation/checks/index.ts";
+import { type IsDead, LogCheck, type Setting, takenOf } from "../../simulation/checks/index.ts";
 import { POOL } from "../chaos/site.ts";
 import { checkCloud, checkLog } from "../chaos/verdict.ts";
 import type { Mark } from "./ledger.ts";
@@ -67,10 +67,15 @@ interface Asked {
  */
 export function judge(log: readonly AppliedWrite[], cloud: string, marks: readonly Mark[]): Verdict {
   const clients = clientsOf(log);
+  const writes = named(log);
+  const last = new Map(
+    writes.flatMap(({ client, zxid, sessionEnd }) => (sessionEnd ? [] : [[client, zxid]])),
+  );
+  const isDead: IsDead = (client, { zxid }) => client !== undefined && (last.get(client) ?? zxid) < zxid;
   const asked = new Map<string, Asked>();
   const waiting = new Set<string>();
   const addresses = new Set<unknown>();
-  const check = new LogCheck(SETTING, (kind, id, _from, to) => {
+  const check = new LogCheck({ ...SETTING, isDead }, (kind, id, _from, to, write) => {
     if (kind === "node") {
       if (to === "ready") addresses.add(check.nodes.get(id)!.data.interface_ip);
       return;
@@ -85,7 +90,7 @@ export function judge(log: readonly AppliedWrite[], cloud: string, marks: readon
       waiting.add(id);
       return;
     }
-    if (waiting.delete(id) && data !== undefined && to !== "failed") accepted(id, placeOf(id, data));
+    if (waiting.delete(id) && data !== undefined && to !== "failed") accepted(id, placeOf(id, data), write);
     if (to !== "fulfilled") return;
     asked.get(id)!.servedAt = at;
     for (const other of waiting) {
@@ -93,16 +98,17 @@ export function judge(log: readonly AppliedWrite[], cloud: string, marks: readon
       if (passing.delete(id)) overtaken.push(id);
     }
   });
-  const accepted = (mine: string, place: string) => {
+  const accepted = (mine: string, place: string, write: AppliedWrite) => {
     const people = takenOf(check.nodes).tenants.get(TENANT)?.instances ?? 0;
     for (const id of waiting) {
       const theirs = asked.get(id)!;
+      if (isDead(check.requestLocks.holder(id), write)) continue;
       // A tenant that has all that it may have waits for itself.
       const isLimited = theirs.tenant === TENANT && people >= LIMITS.tenant;
       if (!isLimited && placeOf(id, check.requests.get(id)!.data) < place) theirs.passing.add(mine);
     }
   };
-  checkLog(named(log), check);
+  checkLog(writes, check);
   const rows = [...Map.groupBy(asked, ([id, { client }]) => `${id.slice(0, 3)} ${client}`)]
     .sort()
     .map(([key, own]) =>
