@@ -9,6 +9,7 @@ const FACTS: TakeoverFacts = {
   unreadable: [],
   waiting: [],
   taken: [],
+  onlyServedHere: [],
   onlyHere: ["small"],
   otherPython: 0,
   backings: [],
@@ -60,10 +61,37 @@ describe("the steps", () => {
     expect(textOf(before, "leave")).toMatch(
       /^take p out .* then start Nodeyard's launcher .* Not both at once/,
     );
+    expect(before).toMatchObject({ safe: true });
+    expect(codes(before, "note")).toEqual(["labels.gap"]);
     expect(textOf(before, "labels.gap")).toContain("fail requests for small");
     const between = judge({}, STATIC);
     expect(between).toMatchObject({ done: false, safe: true });
     expect(textOf(between, "begin")).toContain("nobody serves p");
+  });
+
+  test("hosts and slots: requests that others would fail are served first, or the others stop", () => {
+    const waiting = ["200-0000000001"];
+    const facts = { otherPython: 1, waiting, onlyServedHere: waiting };
+    for (const { old, to } of [
+      { old: PYTHON, to: "nodeyard" },
+      { old: NODEYARD, to: "python" },
+    ] as const) {
+      const before = judge({ ...facts, pools: [old] }, { ...STATIC, to });
+      expect(before).toMatchObject({ done: false, safe: false });
+      expect(codes(before, "wait")).toEqual(["labels.gap"]);
+      expect(textOf(before, "labels.gap")).toMatch(
+        /fail request 200-0000000001, .*Wait until they are served; or stop all Python launchers/,
+      );
+    }
+    // Nobody fails it: all Python launchers are stopped, or another provider has its labels.
+    expect(judge({ ...facts, otherPython: 0, pools: [PYTHON] }, STATIC)).toMatchObject({ safe: true });
+    expect(judge({ ...facts, onlyServedHere: [], pools: [PYTHON] }, STATIC)).toMatchObject({ safe: true });
+    // While nobody serves it, to wait makes it worse.
+    const between = judge(facts, STATIC);
+    expect(between).toMatchObject({ safe: true });
+    expect(codes(between, "note")).toContain("labels.gap");
+    // A cloud is served by both for a moment, so that there is no such time.
+    expect(textOf(judge({ ...facts, pools: [PYTHON] }), "labels.gap")).toBeUndefined();
   });
 
   test("back: the same the other way round", () => {

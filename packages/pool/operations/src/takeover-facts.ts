@@ -37,6 +37,8 @@ export interface TakeoverFacts {
   /** Requests that only wait, and those that a launcher has taken; their labels are all of this provider, or it has nodes of theirs. */
   readonly waiting: readonly string[];
   readonly taken: readonly { readonly id: string; readonly holder: Holder | null }[];
+  /** Of both, those that no pool of another provider has all labels of. */
+  readonly onlyServedHere: readonly string[];
   /** Labels that nobody else offers, and Python pools of other providers. */
   readonly onlyHere: readonly string[];
   readonly otherPython: number;
@@ -83,6 +85,8 @@ export async function takeoverFacts(
       (hasNodes.has(id) || nodeTypes.every((label) => all.has(label))),
   );
   const taken = open.filter(({ record }) => record.state === "pending");
+  const hasAll = (wanted: readonly string[]) =>
+    others.some(({ record }) => wanted.every((label) => record.supportedLabels.includes(label)));
   return {
     provider,
     pools,
@@ -92,6 +96,7 @@ export async function takeoverFacts(
     taken: await Promise.all(
       taken.map(async ({ id }) => ({ id, holder: await holderOf(paths.requestLock(id)) })),
     ),
+    onlyServedHere: open.filter(({ record }) => !hasAll(record.nodeTypes)).map(({ id }) => id),
     onlyHere: [...all].filter((label) => !offered.has(label)).sort(),
     otherPython: others.filter(({ key }) => sessions.byKey.get(key) === "python").length,
     backings: [...view.slots.backings.values()]

@@ -81,6 +81,7 @@ export function judgeTakeover(facts: TakeoverFacts, wish: TakeoverWish): Takeove
   const phase: Phase = old.length > 0 ? "before" : next.length === 0 ? "between" : "after";
   judgeNodes(facts, wish, phase, say);
   judgeRequests(facts, wish, phase, say);
+  if (next.length === 0 && (phase === "between" || wish.exclusive)) judgeGap(facts, wish, phase, say);
   if (facts.uploads > 0)
     say(
       "note",
@@ -111,12 +112,6 @@ export function judgeTakeover(facts: TakeoverFacts, wish: TakeoverWish): Takeove
     );
   else if (old.length > 0) say("step", "begin", `${begin}; then ${leave}`);
   else if (next.length === 0) say("step", "begin", `nobody serves ${provider}: ${begin}`);
-  if (!done && next.length === 0 && facts.otherPython > 0 && facts.onlyHere.length > 0)
-    say(
-      "note",
-      "labels.gap",
-      `while nobody serves ${provider}, Python launchers of other providers fail requests for ${facts.onlyHere.join(", ")}, which nobody else offers; keep that time short`,
-    );
   return { done, safe: !isBad, findings };
 }
 
@@ -247,6 +242,29 @@ function judgeRequests({ taken, waiting }: TakeoverFacts, wish: TakeoverWish, ph
       "note",
       "request.taken",
       `${what}; when its process stops they wait again, in their place (--idle waits)`,
+    );
+}
+
+/** The time in which nobody serves the provider: Nodepool fails a request once every pool that is registered has declined it. */
+function judgeGap(facts: TakeoverFacts, { to }: TakeoverWish, phase: Phase, say: Say): void {
+  const { provider, onlyHere, onlyServedHere, otherPython } = facts;
+  if (otherPython === 0 || onlyHere.length + onlyServedHere.length === 0) return;
+  const others = `while nobody serves ${provider}, Python launchers of other providers fail`;
+  if (onlyServedHere.length === 0)
+    say(
+      "note",
+      "labels.gap",
+      `${others} requests for ${onlyHere.join(", ")}, which nobody else offers; none waits now: keep that time short`,
+    );
+  else if (phase === "between")
+    // More time makes it worse.
+    say("note", "labels.gap", `${others} ${list(onlyServedHere, "request")}, which nobody else can serve`);
+  else
+    say(
+      "wait",
+      "labels.gap",
+      `${others} ${list(onlyServedHere, "request")}, which nobody else can serve, and their jobs end with NODE_FAILURE. Wait until they are served; ` +
+        `or stop all Python launchers, so that requests only wait, and start them again when ${NAMES[to]} serves ${provider}`,
     );
 }
 
