@@ -2,7 +2,7 @@ import type { TakeoverVerdict } from "@nodeyard/legacy";
 import { describe, expect, test } from "vitest";
 import type { Running } from "../../../packages/nodeyard/cli/test/nodeyard.ts";
 import { requireNodepool } from "../index.ts";
-import { CLOUD, INSTALL_MS, NodepoolSite } from "../site.ts";
+import { CLOUD, INSTALL_MS, LAB, NodepoolSite } from "../site.ts";
 
 /** The objects that `--json` has printed so far. */
 const verdicts = ({ out }: Running) =>
@@ -83,6 +83,63 @@ describe.skipIf(requireNodepool())("nodeyard takeover beside a real Nodepool", (
       await site.restartNodepool("");
       expect(await there.ended).toMatchObject({ code: 0 });
       await zuul.requestIs(waiting, "fulfilled");
+    },
+    INSTALL_MS,
+  );
+
+  test(
+    "a lab moves there and back, with hosts in use, and a request that a Python launcher of a cloud would fail is served",
+    async () => {
+      await using site = await NodepoolSite.start(CLOUD + LAB);
+      const { zuul } = site;
+      const hosts = async () => (await site.nodes()).filter(({ provider }) => provider === "lab");
+      await site.until("Nodepool has registered its hosts", async () => (await hosts()).length === 2);
+      const ours = site.file("nodeyard.yaml", LAB);
+      const whole = site.file("whole.yaml", CLOUD + LAB);
+      const takeover = (...words: string[]) =>
+        site.run("takeover", "-c", ours, "takeover", "lab", ...words, "--json");
+      const [first] = await site.use(await zuul.request(["board"]));
+      const [second] = await site.use(await zuul.request(["board"]));
+
+      // Hosts in use stay, and nothing waits for one.
+      const check = takeover("--check", "--from", whole);
+      expect(await check.ended).toMatchObject({ code: 0 });
+      expect(codes(verdicts(check)[0], "note")).toEqual(expect.arrayContaining(["node.used", "labels.gap"]));
+      const waiting = await zuul.request(["board"]);
+      const busy = takeover("--check");
+      expect(await busy.ended).toMatchObject({ code: 1 });
+      expect(codes(verdicts(busy)[0], "wait")).toEqual(["labels.gap"]);
+
+      // Ours waits for its turn. The cloud's launcher stops, too, so that nobody declines the request.
+      const launcher = site.run("launcher", "-c", ours, "launcher", "--no-webapp");
+      await launcher.printed("is also served by a launcher that is not Nodeyard's");
+      const there = takeover();
+      await site.until("the move is followed", async () => verdicts(there).length > 0);
+      await site.nodepool.signal("SIGTERM");
+      await site.served("lab", "nodeyard");
+      await site.restartNodepool(CLOUD);
+      expect(await there.ended).toMatchObject({ code: 0 });
+      for (const id of [first, second])
+        expect(await zuul.record(`/nodepool/nodes/${id}`)).toMatchObject({ state: "in-use" });
+      await site.giveBack([first!]);
+      const third = await site.use(waiting);
+
+      const back = takeover("--back");
+      await site.until("the way back is followed", async () => verdicts(back).length > 0);
+      expect(verdicts(back)[0]).toMatchObject({ done: false, safe: true });
+      await launcher.kill("SIGTERM");
+      await site.until("nobody serves it", async () =>
+        codes(verdicts(back).at(-1), "step").includes("begin"),
+      );
+      site.nodepool.write(site.yaml(CLOUD + LAB));
+      expect(await back.ended).toMatchObject({ code: 0 });
+      await site.giveBack([second!, ...third]);
+      // Each is registered once.
+      await site.until("both hosts are free", async () => {
+        const nodes = await hosts();
+        return nodes.length === 2 && nodes.every(({ state }) => state === "ready");
+      });
+      expect((await hosts()).map(({ hostname }) => hostname).sort()).toEqual(["127.0.0.1", "localhost"]);
     },
     INSTALL_MS,
   );
