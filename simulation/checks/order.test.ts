@@ -6,11 +6,13 @@ const path = (number: number, priority = "200") =>
 const wants = (count: number, state = "requested") => ({ state, node_types: Array(count).fill("small") });
 
 /** One request for several nodes, and then this many later ones, each for `count`, that are accepted first. */
-function passed(times: number, count: number, priority?: string) {
-  const { does } = handMade();
+function passed(times: number, count: number, priority?: string, dead?: string) {
+  const { does } = handMade({ isDead: (client) => client !== undefined && client === dead });
   const register = { supported_labels: ["small"] };
   does(0, "launcher-0", makes("/nodepool/components/pool/p", register));
   does(1, "zuul", makes(path(1), wants(3)));
+  const first = path(1).replace("requests/", "requests-lock/");
+  does(1, "launcher-1", { op: "create", path: `${first}/l__lock__0000000000` });
   for (let number = 2; number < times + 2; number++) {
     does(number, "zuul", makes(path(number, priority), wants(count)));
     const lock = path(number, priority).replace("requests/", "requests-lock/");
@@ -30,4 +32,9 @@ test("a waiting request is overtaken sometimes, but not again and again", () => 
 
 test("requests of a higher priority overtake", () => {
   passed(30, 3, "100");
+});
+
+test("nobody overtakes a request whose lock a launcher has that is dead; only one that lives", () => {
+  passed(30, 3, undefined, "launcher-1");
+  expect(() => passed(7, 3, undefined, "launcher-2")).toThrow("no request is overtaken again and again");
 });
