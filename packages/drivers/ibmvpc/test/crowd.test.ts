@@ -31,9 +31,12 @@ async function crowdAt(
       machines: () => [...instances.values()].map(({ id, name }) => ({ id: String(id), node: String(name) })),
       left: () => [...instances.keys(), ...volumes.keys()],
       calls: () =>
-        cloud.calls.map(({ call, status }): CallKind => {
+        cloud.calls.map(({ call, status, body }): CallKind => {
           if (status === 429) return "throttled";
           if (/^(POST|PUT) (instances|floating)/.test(call)) return "launch";
+          const { name = "" } = (body ?? {}) as { readonly name?: string };
+          // The name of a node claims a free address for it; the other new name frees one.
+          if (call.startsWith("PATCH floating") && /^np\d/.test(name)) return "launch";
           return /^(DELETE|GET|PATCH) (instances|floating_ips)\/./.test(call) ? "removal" : "list";
         }),
       loseAnswers: () => cloud.set({ faults: [{ call: "POST instances", how: "drop-answer", times: 5 }] }),
@@ -60,11 +63,17 @@ test("200 requests, quota, throttling, a zone without room, lost answers, killed
   assertServed(figures, { requests, most });
 });
 
-test("the same with floating IPs, of which there are fewer than nodes, for a call more each way", {
+/**
+ * A machine, the name that claims an address, and its attachment; the name that frees it, and the end of the machine. How far the means are
+ * below that is chance: nodes of killed launchers have no address yet, and the first nodes find none to claim, which saves a call.
+ */
+const WITH_ADDRESS = { launch: 3, removal: 2 };
+
+test("the same with floating IPs, of which there are fewer than nodes, for five calls in all", {
   timeout: patient(240_000),
 }, async () => {
   const { addresses, ...figures } = await crowdAt(DISTURBED, { ...POOL, "public-ipv4": true }, 5, KILLED);
-  assertServed(figures, { requests, most, launch: 2.2, removal: 2.3 });
+  assertServed(figures, { requests, most, ...WITH_ADDRESS });
   expect(addresses).toBeLessThanOrEqual(2 * most);
 });
 
