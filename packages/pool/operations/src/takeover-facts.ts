@@ -1,5 +1,6 @@
 import { MEMBERS } from "@nodeyard/asking";
 import { isSuspended, leaseIdOf, metastaticProviderOf, type NodeRecord, paths } from "@nodeyard/model";
+import { compareText } from "@nodeyard/runtime";
 import { orUndefined } from "@nodeyard/tree";
 import type { View } from "@nodeyard/view";
 import type { OperationHandles } from "./handles.ts";
@@ -79,11 +80,13 @@ export async function takeoverFacts(
     given: record.allocatedTo !== null && view.requests.byId.has(record.allocatedTo),
   }));
   const hasNodes = new Set(entries.map(({ record }) => record.allocatedTo));
-  const open = [...view.requests.byId.values()].filter(
-    ({ id, record: { state, nodeTypes } }) =>
-      (state === "requested" || state === "pending") &&
-      (hasNodes.has(id) || nodeTypes.every((label) => all.has(label))),
-  );
+  const open = [...view.requests.byId.values()]
+    .filter(
+      ({ id, record: { state, nodeTypes } }) =>
+        (state === "requested" || state === "pending") &&
+        (hasNodes.has(id) || nodeTypes.every((label) => all.has(label))),
+    )
+    .sort((a, b) => compareText(a.id, b.id));
   const taken = open.filter(({ record }) => record.state === "pending");
   const hasAll = (wanted: readonly string[]) =>
     others.some(({ record }) => wanted.every((label) => record.supportedLabels.includes(label)));
