@@ -123,11 +123,11 @@ export function spendingOf(seed: number): Setting["budget"] {
   return seed % 8 === 3 ? { tenant: "t1", amount: 0.4, currency: "USD" } : undefined;
 }
 
-/** The operator raises it at the end, so that no run takes a month. */
+/** The operator raises it at the end, so that no run takes a month; by much, since a clock that was set days ahead has charged for them. */
 export function budgetsOf(seed: number, troubled: boolean): NonNullable<LauncherConfig["budgets"]> {
   const { tenant, amount, currency } = spendingOf(seed) ?? {};
   if (tenant === undefined || amount === undefined || currency === undefined) return new Map();
-  return new Map([[tenant, { amount: troubled ? amount : amount * 1_000, currency, timezone: "UTC" }]]);
+  return new Map([[tenant, { amount: troubled ? amount : amount * 1_000_000, currency, timezone: "UTC" }]]);
 }
 
 /** The smallest possible installation. */
