@@ -253,7 +253,9 @@ function account(
   if (after === undefined && before?.record.externalId != null) {
     const { record } = before;
     quotaFreed(state, record.provider ?? "");
-    for (const label of record.type) roomFreed(state, turn, offeringOf(state, record, label));
+    // One that never came up may be what the cloud had no room for: its end would begin the next try at once, again and again.
+    if (record.interfaceIp !== null)
+      for (const label of record.type) roomFreed(state, turn, offeringOf(state, record, label));
   }
   wakeFreed(state, freed);
 }

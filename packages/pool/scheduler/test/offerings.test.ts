@@ -70,15 +70,20 @@ describe("an offering that fails", () => {
 
   test("without room is tried as soon as a machine of it is deleted; one that fails otherwise, at its time", () => {
     for (const kind of ["capacity", "timeout"]) {
-      const fixture = new SchedulerFixture(policy([pool({ limits: { instances: 2 } })]));
+      const fixture = new SchedulerFixture(policy([pool({ limits: { instances: 3 } })]));
       const [mine, large] = ["0000000001", "0000000002"];
-      const used = { state: "used", external_id: "m" };
+      const used = { state: "used", external_id: "m", interface_ip: "192.0.2.1" };
+      const never = "0000000003";
+      const refused = node(never, { ...used, interface_ip: null }, ["us"]);
+      fixture.tell({ type: "node", id: never, after: refused });
       fixture.tell({ type: "node", id: mine, after: node(mine, used, ["us"]) });
       fixture.tell({ type: "node", id: large, after: node(large, { ...used, type: ["large"] }, ["us"]) });
       const { tally, ...closed } = failing();
       const last = { kind, error: "no room" };
       fixture.tell({ type: "failures", key: small, after: { ...closed, tally: { ...tally, last } } });
       asks(fixture, "100-1", "100-2");
+      // One that never came up, which the cloud may have refused.
+      expect(accepted(fixture.tell({ type: "node", id: never }))).toEqual([]);
       // Of another type: that says nothing of this one.
       expect(accepted(fixture.tell({ type: "node", id: large }))).toEqual([]);
       const after = fixture.tell({ type: "node", id: mine });
