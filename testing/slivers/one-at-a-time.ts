@@ -6,9 +6,16 @@ let giveBack: (() => void) | undefined;
 
 beforeAll(async () => {
   giveBack = await turn();
-  if (process.getuid!() !== 0) return;
-  const left = sweep();
-  if (left.length > 0) console.error(`left by an earlier test file, and removed:\n${left.join("\n")}`);
+  clean("an earlier test file");
 });
 
-afterAll(() => giveBack?.());
+afterAll(() => {
+  clean("this test file");
+  giveBack?.();
+});
+
+function clean(by: string): void {
+  if (process.getuid!() !== 0) return;
+  const left = sweep();
+  if (left.length > 0) console.error(`left by ${by}, and removed:\n${left.join("\n")}`);
+}

@@ -11,6 +11,8 @@ const GROUP = /^(?:nodeyard-slivers|foreign-\w{6})$/;
 /** The test machines' end of a network, and its cables. */
 const WORLD = "/run/netns/ny-world";
 const WORLD_ADDRESS = "198.18.219.2";
+/** Of addresses that no sliver has, unless a test configures another network. */
+const ROUTE = "10.213.0.0/16";
 const CABLES = ["ny-w0", "nyforeign0"];
 /** Milliseconds, and looks for the end of what was killed. */
 const BETWEEN = 50;
@@ -41,14 +43,22 @@ export function sweep(): string[] {
   );
   const cables = CABLES.filter((name) => existsSync(`/sys/class/net/${name}`));
   const isWorld = existsSync(WORLD);
+  const routes = execFileSync("ip", ["route", "show", "exact", ROUTE], { encoding: "utf8" }).trim();
   for (const group of groups) if (!group.endsWith("nodeyard-slivers")) removeGroups(group);
   for (const folder of folders) dismantle(folder);
-  if (groups.length > 0) dismantle(join(tmpdir(), `nodeyard-sweep-${process.pid}`));
+  if (groups.length > 0 || routes !== "") dismantle(join(tmpdir(), `nodeyard-sweep-${process.pid}`));
   // A cable may go by itself meanwhile, with the other end.
   for (const name of cables) spawnSync("ip", ["link", "del", name]);
   if (isWorld) execFileSync("ip", ["netns", "del", "ny-world"]);
   for (const folder of machines) rmSync(folder, { recursive: true, force: true });
-  return [...killed, ...folders, ...groups, ...cables, ...(isWorld ? [WORLD] : [])];
+  return [
+    ...killed,
+    ...folders,
+    ...groups,
+    ...cables,
+    ...(isWorld ? [WORLD] : []),
+    ...(routes === "" ? [] : [routes]),
+  ];
 }
 
 /** As an operator would, from whatever state; the folder goes, too. */

@@ -8,11 +8,13 @@ import { commandTransport, SliverClient, unixTransport } from "../src/index.ts";
 let folder: string;
 let answer = "{}";
 const asked: string[] = [];
+const sockets = new Set<unknown>();
 const server = createServer((request, response) => {
   let body = "";
   request.on("data", (chunk) => {
     body += chunk;
   });
+  sockets.add(request.socket);
   request.on("end", () => {
     asked.push(body);
     if (answer === "silence") return;
@@ -44,6 +46,8 @@ describe("the client", () => {
       code: "sliver-protocol.fault",
       fault: 108,
     });
+    // A kept connection may be closed by the other end before its next use.
+    expect(sockets.size).toBe(2);
   });
 
   test("no server, no JSON, neither result nor fault, or no end: unreachable", async () => {

@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +12,7 @@ import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { startWorld, WORLD_DEVICE, type World } from "./machine/world.ts";
 
 const SLIVERD = join(import.meta.dirname, "../../src/bin/sliverd.ts");
+const ROUTE = ["blackhole", "10.213.0.0/16", "metric", "65535"];
 
 describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", () => {
   const daemon = new DaemonRig();
@@ -107,6 +108,7 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", () 
         "interface ny-v1",
         "interface ny-v2",
         "interface ny-up",
+        `route ${ROUTE.join(" ")}`,
         `mount ${join(folder, "pool")}`,
         `file ${join(folder, "pool.img")}`,
         `file ${join(daemon.folder, "state", "audit.log")}`,
@@ -154,6 +156,8 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", () 
     expect(readdirSync(state)).toContain("node-id");
     for (const name of ["node-id", "lock.sqlite"]) writeFileSync(join(state, name), "x".repeat(4096));
     for (const name of ["pool.img", "pool.img.new"]) writeFileSync(join(folder, name), "no file system");
+    // As a program leaves it that a killed manager had started, and that went on beside the removal of the rest.
+    execFileSync("ip", ["route", "add", ...ROUTE]);
 
     // As where the package was removed.
     const hidden = 'mount --bind /dev/null "$(command -v lxc-start)" && exec "$@"';
@@ -161,7 +165,8 @@ describe.skipIf(whyNot() !== undefined)("a machine that is to be as before", () 
     expect(all).toMatchObject({ status: 0, stderr: "" });
     for (const name of ["pool.img", "pool.img.new"])
       expect(all.stdout).toContain(`removed file ${join(folder, name)}`);
-    expect(all.stdout).toContain(`removed file ${join(state, "node-id")}`);
+    for (const line of [`file ${join(state, "node-id")}`, `route ${ROUTE.join(" ")}`])
+      expect(all.stdout).toContain(`removed ${line}`);
     expect(difference(before, hostState(folder))).toEqual([]);
     expect(readdirSync(daemon.folder)).toEqual(["config.json"]);
   });

@@ -12,7 +12,12 @@ const MAX_ANSWER = 16 * 1024 * 1024;
  */
 export function unixTransport(socketPath: string): Transport {
   return async (text, signal) => {
-    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
+    const headers = {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(text),
+      // The manager may have closed a kept one while this process was busy, and the next write to it would fail.
+      connection: "close",
+    };
     try {
       return await new Promise((resolve, reject) => {
         const options = { socketPath, method: "POST", path: "/json", headers, signal };

@@ -5,6 +5,7 @@ import { MachineError } from "../../../errors.ts";
 import { PARENT } from "../../cgroups/edge/cgroups.ts";
 import { run } from "../../edge/run.ts";
 import { TABLE } from "../../network/rules.ts";
+import { blackhole } from "../../network/shape.ts";
 import { exists } from "../../storage/edge/pool.ts";
 import { readMarkName } from "../names.ts";
 import { LxcBackEnd } from "./lxc-back-end.ts";
@@ -12,7 +13,7 @@ import { type MachineOptions, OWN_FILES, type SliverMachine } from "./machine.ts
 
 /** A thing on this machine that belongs to slivers. */
 export interface Belonging {
-  readonly kind: "sliver" | "group" | "rules" | "interface" | "mount" | "file";
+  readonly kind: "sliver" | "group" | "rules" | "interface" | "route" | "mount" | "file";
   readonly name: string;
 }
 
@@ -40,6 +41,11 @@ export async function belongings(options: MachineOptions, signal: AbortSignal): 
     found.push({ kind: "rules", name: `inet ${TABLE}` });
   for (const name of await readdir("/sys/class/net"))
     if (INTERFACE.test(name)) found.push({ kind: "interface", name });
+  const route = blackhole(options.network);
+  const routes = await run(["ip", "-4", "route", "show", "exact", route.split(" ")[1]!], { signal }).catch(
+    absent,
+  );
+  if (routes.split("\n").some((line) => line.trim() === route)) found.push({ kind: "route", name: route });
   for (const name of ["pool", "lxcfs"])
     if (mountinfo.some((line) => line[4] === join(folder, name)))
       found.push({ kind: "mount", name: join(folder, name) });
@@ -81,7 +87,9 @@ export async function dismantle(machine: SliverMachine, signal: AbortSignal): Pr
     throw new MachineError(`these slivers did not end, so nothing else was removed: ${failures.join("; ")}`);
   await machine.dismantle(signal);
   for (const { kind, name } of await belongings(options, signal)) {
+    // A program that a killed manager had started may make them while they are removed.
     if (kind === "interface") await run(["ip", "link", "del", name], { signal });
+    if (kind === "route") await run(["ip", "route", "del", ...name.split(" ")], { signal });
     if (kind === "file") await rm(name, { recursive: true, force: true });
   }
   const left = await belongings(options, signal);
