@@ -1,5 +1,5 @@
 import { plain } from "@nodeyard/operations/listing";
-import { deadline } from "@nodeyard/runtime";
+import { deadline, defined } from "@nodeyard/runtime";
 import type { CacheReport, SliverClient } from "@nodeyard/sliver-protocol";
 import type { Command } from "commander";
 import { parseDuration } from "../arguments.ts";
@@ -11,6 +11,7 @@ import { CONTROL_SOCKET, clientOf } from "./sliverd-status.ts";
 
 interface CachesOptions {
   readonly host: string;
+  readonly sshConfig?: string;
   readonly timeout: string;
   readonly json?: boolean;
 }
@@ -58,6 +59,7 @@ function verb(caches: Command, name: string, what: string): Command {
       "[USER@]HOST, as for ssh, or the path of the socket of this machine's sliver manager",
       CONTROL_SOCKET,
     )
+    .option("--ssh-config <file>", "instead of your own ssh configuration")
     .option("--timeout <time>", "give up after this time", "1m")
     .option("--json", "an object or an array of objects on stdout; times are ISO 8601, sizes bytes");
 }
@@ -78,10 +80,11 @@ function one(all: readonly CacheReport[], id: string): CacheReport {
 
 async function asking(
   session: Session,
-  { host, timeout }: CachesOptions,
+  { host, sshConfig, timeout }: CachesOptions,
   work: (client: SliverClient, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const late = () => new CommandError("cli.too_late", `it took longer than ${timeout}; see --timeout`);
   using limit = deadline(session.machine.clock, parseDuration(timeout), late);
-  await work(await clientOf(session, host, {}, (destination) => ({ destination })), limit.signal);
+  const loginOf = (destination: string) => ({ destination, ...defined({ configFile: sshConfig }) });
+  await work(await clientOf(session, host, {}, loginOf), limit.signal);
 }

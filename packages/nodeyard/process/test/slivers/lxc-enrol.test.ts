@@ -163,6 +163,42 @@ describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", 
     }
   });
 
+  test("a job in a slot finds what the last one left that ended well; one that only reads leaves nothing", async () => {
+    const up = await site.up(configuration(machine, site.userKey));
+    try {
+      const job = async (label: string, script: string, ...release: string[]) => {
+        const wanted = ["request", label, "--wait", "--project", "web"];
+        const { lease, nodes } = await site.json<{ lease: string; nodes: Slot[] }>(...wanted);
+        const said = site.login(nodes[0]!, script).trim();
+        const { out } = await nodeyard("explain", nodes[0]!.id as string);
+        const { code, err } = await nodeyard("release", lease, ...release);
+        expect(code, err).toBe(0);
+        await site.gone("slices");
+        return { said, explained: out };
+      };
+      const first = await job("slice", "echo one >/cache/ccache/file", "--commit");
+      expect(first.explained).toMatch(/its cache ccache began empty: this machine has no cache ccache of/);
+      const second = await job("slice", "cat /cache/ccache/file; echo two >/cache/ccache/file");
+      expect(second).toMatchObject({ said: "one", explained: expect.stringMatching(/began with 1 MiB/) });
+      // Of the same key, and its slot is the same machine's.
+      expect(
+        (await job("guest", "cat /cache/ccache/file; echo three >/cache/ccache/file", "--commit")).said,
+      ).toBe("one");
+      expect((await job("slice", "cat /cache/ccache/file")).said).toBe("one");
+      const caches = await site.json<object[]>(
+        "caches",
+        "list",
+        "--host",
+        "root@foreign",
+        "--ssh-config",
+        sshConfig,
+      );
+      expect(caches).toMatchObject([{ name: "ccache", hits: 3, lost: 0 }]);
+    } finally {
+      await up.kill("SIGTERM");
+    }
+  });
+
   test("uninstalled, it is as it was before", async () => {
     expect(done(await host("uninstall", "--json")).changes).toContain("remove the user nodeyard-control");
     expect(machine.changed().filter((path) => !ELSEWHERE.test(path) && !files.includes(path))).toEqual([]);
@@ -179,37 +215,30 @@ describe.skipIf(whyNot() !== undefined)("a machine that becomes a sliver host", 
   });
 });
 
+/** Slots of the host: `slice`, and `guest` for changes that nobody has reviewed. */
 function configuration({ address, hostKey }: ForeignMachine, key: string): string {
-  return `
-labels:
-  - name: host
-  - name: slice
-providers:
-  - name: lab
-    driver: static
-    pools:
-      - name: main
-        nodes:
-          - name: ${address}
-            labels: [host]
-            username: root
-            host-key: ${hostKey}
-  - name: slices
-    driver: metastatic
-    pools:
-      - name: main
-        labels:
-          - name: slice
-            backing-label: host
-            max-parallel-jobs: 2
-            grace-time: 1
-            isolation: sliver
-            sliver:
-              cpu-guarantee: 200
-              memory-guarantee: 64
-              memory: 256
-              pids: 60
-              disk: 128
-              authorized-keys: ["${key}"]
-`;
+  const label = (name: string, commit: string) => ({
+    name,
+    "backing-label": "host",
+    "max-parallel-jobs": 2,
+    "grace-time": 1,
+    isolation: "sliver",
+    sliver: {
+      ...{ "cpu-guarantee": 200, "memory-guarantee": 64, memory: 256, pids: 60, disk: 128 },
+      "authorized-keys": [key],
+      caches: [{ name: "ccache", size: 16, key: ["project"], commit }],
+    },
+  });
+  const host = { name: address, labels: ["host"], username: "root", "host-key": hostKey };
+  return JSON.stringify({
+    labels: [{ name: "host" }, { name: "slice" }, { name: "guest" }],
+    providers: [
+      { name: "lab", driver: "static", pools: [{ name: "main", nodes: [host] }] },
+      {
+        name: "slices",
+        driver: "metastatic",
+        pools: [{ name: "main", labels: [label("slice", "success"), label("guest", "never")] }],
+      },
+    ],
+  });
 }
