@@ -102,6 +102,8 @@ export interface Backings {
   of(nodeId: string): SlotOwner | undefined;
   /** Whether a backing node takes no more slots. */
   isRetired(id: string): boolean;
+  /** Tells which caches of this installation a backing node has (`cacheText`, without the installation): slots of requests with one go there. */
+  noteCaches(id: string, caches: ReadonlySet<string>): void;
   /** Marks a backing node so that it takes no more slots. Idempotent. */
   retire(id: string, why: string): Promise<void>;
   /**

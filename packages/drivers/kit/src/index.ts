@@ -15,6 +15,7 @@ export {
   trim,
 } from "@nodeyard/runtime";
 export * from "./bucket.ts";
+export * from "./cache-keys.ts";
 export * from "./calls.ts";
 export * from "./check.ts";
 export * from "./cloud-driver.ts";

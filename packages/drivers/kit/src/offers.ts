@@ -70,6 +70,8 @@ export interface SlotSettings {
   readonly minRetentionMs: number;
   /** Age from which a backing node takes no more slots; Infinity: no such age. */
   readonly maxAgeMs: number;
+  /** Caches of each slot, by name and the parts of their keys. */
+  readonly caches?: readonly { readonly name: string; readonly key: readonly string[] }[];
   /** Stored in the record of each node with such a slot, before `create` is called. */
   readonly notes?: Readonly<Record<string, unknown>>;
 }

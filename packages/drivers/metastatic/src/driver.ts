@@ -21,7 +21,10 @@ export function createMetastaticDriver(
       if (backings === undefined)
         throw new DriverError("configuration", `provider ${config.name}: only a launcher has backing nodes`);
       const access = accessOf(stateFolder);
-      const slivers = new SlotSlivers({ access, installation, provider: config.name, clock, random });
+      const { noteCaches } = backings;
+      const slivers = new SlotSlivers({
+        ...{ access, installation, provider: config.name, clock, random, noteCaches },
+      });
       return provide(config.name, new SlotProvider(config, { ...context, backings }, slivers));
     },
   };

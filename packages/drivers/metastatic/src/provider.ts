@@ -7,6 +7,7 @@ import {
   type GivenSlot,
   type LabelConfig,
   type Machine,
+  MIN_READY,
   messageOf,
   type Offers,
   type ProviderMethods,
@@ -18,7 +19,7 @@ import {
   type StepContext,
   type Tag,
 } from "@nodeyard/driver";
-import { MIN_READY, type SliverSettings, volumesOf } from "@nodeyard/driver-sliver/parts";
+import { type SliverSettings, volumesOf } from "@nodeyard/driver-sliver/parts";
 import type { BackingHost } from "./backing-host.ts";
 import type { MetastaticLabel, MetastaticLabelOwn, MetastaticProvider } from "./config.ts";
 import type { SlotSlivers } from "./slot-slivers.ts";
@@ -272,7 +273,8 @@ export const slotRules: SlotRules = {
     const { sliver, ...settings } = (label as MetastaticLabel).own;
     if (sliver === undefined) return settings;
     // The sliver may exist from the moment of the claim.
-    return { ...settings, notes: { isolation: "sliver", ...(sliver.lends && { lend: "idle" }) } };
+    const caches = sliver.caches.rules.map(({ name, key }) => ({ name: name!, key }));
+    return { ...settings, caches, notes: { isolation: "sliver", ...(sliver.lends && { lend: "idle" }) } };
   },
   need(label) {
     const { slots, sliver } = (label as MetastaticLabel).own;

@@ -1,6 +1,8 @@
 import {
   abortable,
+  type Backings,
   type Clock,
+  cacheText,
   DriverError,
   deadline,
   type NodeUse,
@@ -56,6 +58,7 @@ interface SlotSliversOptions {
   readonly provider: string;
   readonly clock: Clock;
   readonly random: Random;
+  readonly noteCaches: Backings["noteCaches"];
 }
 
 /**
@@ -154,7 +157,7 @@ export class SlotSlivers {
         if (all.get(name)?.tags?.node === node) all.delete(name);
       };
       if (slivers.some((one) => one.name === name)) await this.#change(host, at, leave, signal);
-      await host.until((report) => gone(report, name), signal);
+      this.#noteCaches(at, await host.until((report) => gone(report, name) && report, signal));
       // The freed amounts are lent to other slots. The caller does not wait for it; the next sweep repeats it after a failure.
       if (at.lending !== undefined)
         this.#change(host, at, () => undefined, this.#closed.signal).catch(() => undefined);
@@ -195,7 +198,9 @@ export class SlotSlivers {
     signal: AbortSignal,
   ): Promise<readonly string[]> {
     return this.#with(at, signal, async (host) => {
-      const { slivers } = await host.status(signal);
+      const report = await host.status(signal);
+      const { slivers } = report;
+      this.#noteCaches(at, report);
       if (slivers.length === 0) return [];
       const known = await uses();
       const ours = slivers.filter(({ name, tags }) => tags.epoch === String(at.epoch) && name !== FREE);
@@ -227,6 +232,13 @@ export class SlotSlivers {
   close(): void {
     this.#closed.abort(new DriverError("transient", `provider ${this.#options.provider} is closed`));
     this.#hosts.clear();
+  }
+
+  /** Those of this installation; a job of another one has no use for them. */
+  #noteCaches({ id }: BackingHost, { caches = [] }: NodeReport): void {
+    const { installation, noteCaches } = this.#options;
+    const ours = caches.filter(({ key }) => key[0] === installation);
+    noteCaches(id, new Set(ours.map(({ name, key: [, ...key] }) => cacheText(name, key))));
   }
 
   /** Every change of a machine's slivers also computes the loans between its slots. */
@@ -269,6 +281,7 @@ export class SlotSlivers {
     const client = access.connect(at);
     const report = await client.status(signal);
     mayTake(at, report, { installation: this.#options.installation, writer: this.#writer });
+    this.#noteCaches(at, report);
     const { epoch } = at;
     const host = new SliverHost({
       name: report.node,

@@ -1,17 +1,24 @@
-import { DriverError, Is, Key, type RequestFacts, type StepContext, type Values } from "@nodeyard/driver";
+import {
+  CACHE_FACTS,
+  cacheFactsOf,
+  cacheKeyOf,
+  cacheText,
+  DriverError,
+  Is,
+  Key,
+  type RequestFacts,
+  type StepContext,
+  type Values,
+} from "@nodeyard/driver";
 import {
   areApart,
   CACHE_PATH,
   CLASS,
+  type NodeReport,
   type SliverReport,
   type SliverSpecInput,
   type SliverVolume,
 } from "@nodeyard/sliver-protocol";
-import { MIN_READY } from "./names.ts";
-
-/** Facts of a request that tell caches apart. Its tenant always does. */
-const FACTS = ["label", "client", "project", "branch"] as const;
-type Fact = (typeof FACTS)[number];
 
 /** A part of a key: a fact, or a word that is the same for all. */
 const PART = /^(?:label|client|tenant|project|branch|word:[A-Za-z0-9._-]{1,64})$/;
@@ -49,7 +56,7 @@ const table = {
   ),
   "commit-only": Key.strings(
     "Facts that a request must have to change the cache, as in `{branch: main}`; others only read it.",
-    { keys: Is.among(FACTS, "tenant") },
+    { keys: Is.among(CACHE_FACTS, "tenant") },
   ),
   "max-age": Key.seconds("A cache that began this long ago is not used any more; it begins anew.", {
     default: undefined,
@@ -92,22 +99,30 @@ export interface CacheUser {
  */
 export function volumesOf({ rules }: Caches, user: CacheUser | undefined): SliverVolume[] {
   return rules.map((rule) => {
-    const facts = user && user.request.requestor !== MIN_READY ? factsOf(user) : undefined;
-    const parts = rule.key.map((part) => partOf(part, facts));
-    const isKnown = facts !== undefined && parts.every((part) => part !== undefined);
-    const commits = Object.entries(rule.commitOnly).every(([name, value]) => facts?.[name as Fact] === value);
+    const facts = user && cacheFactsOf(user.label, user.request);
+    const key = user && cacheKeyOf(rule.key, user.label, user.request);
+    const commits = Object.entries(rule.commitOnly).every(
+      ([name, value]) => facts?.[name as keyof typeof facts] === value,
+    );
     return {
       name: rule.name!,
       path: pathOf(rule),
       size: rule.size! * 1024,
       // Installations that share a machine have tenants of the same names.
-      ...(isKnown
-        ? { key: [user!.installation, user!.request.tenantName ?? "", ...(parts as string[])] }
-        : {}),
+      ...(key && { key: [user.installation, ...key] }),
       commit: commits ? rule.commit : "never",
       ...(rule.maxAge === undefined ? {} : { maxAge: rule.maxAge / 1000 }),
     };
   });
+}
+
+/** How many of the copies can begin with a cache of the machine. */
+export function cachesFor(
+  volumes: readonly SliverVolume[],
+  { caches = [] }: Pick<NodeReport, "caches">,
+): number {
+  const there = new Set(caches.map(({ name, key }) => cacheText(name, key)));
+  return volumes.filter(({ name, key }) => key !== undefined && there.has(cacheText(name, key))).length;
 }
 
 /** Tags of a sliver that says for which request its caches are. */
@@ -145,27 +160,4 @@ function isLeft(
 
 function pathOf({ name, path }: CacheRule): string {
   return path ?? `/cache/${name}`;
-}
-
-/** With the name of its fact: a branch that is called like a client must not reach the client's cache. */
-function partOf(
-  part: string,
-  facts: Readonly<Record<Fact, string | undefined>> | undefined,
-): string | undefined {
-  if (part.startsWith("word:")) return `word=${part.slice(5)}`;
-  // It is part of every key.
-  if (part === "tenant") return "";
-  const value = facts?.[part as Fact];
-  return value === undefined ? undefined : `${part}=${value}`;
-}
-
-function factsOf({ label, request }: CacheUser): Readonly<Record<Fact, string | undefined>> {
-  const data = (request.requestorData ?? {}) as Readonly<Record<string, unknown>>;
-  const said = (name: string) => (typeof data[name] === "string" ? data[name] : undefined);
-  return {
-    label,
-    client: said("client") ?? request.requestor ?? undefined,
-    project: said("project"),
-    branch: said("branch"),
-  };
 }

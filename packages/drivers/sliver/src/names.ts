@@ -25,9 +25,6 @@ export function nodeNamed(
   return owner === undefined || sliverName({ ...owner, pool: "", nodeId }) === name ? nodeId : null;
 }
 
-/** Requestor of min-ready nodes, which no client asked for (docs/contract/launcher.md, "min-ready"). */
-export const MIN_READY = "NodePool:min-ready";
-
 /** The machine and name of a sliver. `generation` distinguishes slivers that had the same name. */
 export interface Place {
   readonly machine: string;

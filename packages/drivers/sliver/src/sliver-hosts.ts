@@ -11,8 +11,10 @@ import {
   SliverFencedError,
   SliverOwnedError,
   SliverUnreachableError,
+  type SliverVolume,
 } from "@nodeyard/sliver-protocol";
 import { capacityOf, freeShare, limitsFor, together } from "./amounts.ts";
+import { cachesFor } from "./caches.ts";
 import type { Place } from "./names.ts";
 import { Placing } from "./placing.ts";
 import type { SliverHost } from "./sliver-host.ts";
@@ -22,6 +24,14 @@ type HostsContext = Pick<DriverContext, "log" | "impaired">;
 export interface Seen {
   readonly host: SliverHost;
   readonly report: NodeReport;
+}
+
+/** What a new sliver is to have. */
+export interface Wish {
+  readonly name: string;
+  readonly need: Resources;
+  /** Its caches. */
+  readonly volumes: readonly SliverVolume[];
 }
 
 /** The machine of a sliver. Call `placed` when the machine has taken or refused its document. */
@@ -100,11 +110,12 @@ export class SliverHosts {
   }
 
   /**
-   * Chooses the machine that has the sliver already, else the one with the most free capacity. The sliver counts there until `placed` is
+   * Chooses the machine that has the sliver already; else, of those with room, the one with most of its caches, and of these the one with the
+   * most free capacity. The sliver counts there until `placed` is
    * called. Throws "quota" when it fits on none of those that answer. A machine that does not answer is not waited for: a sliver is written
    * into a document only after its id was saved, and with an id nothing is chosen.
    */
-  async choose(name: string, need: Resources, signal: AbortSignal): Promise<Placed> {
+  async choose({ name, need, volumes }: Wish, signal: AbortSignal): Promise<Placed> {
     // Before the machines are asked: what is placed while they answer is in none of the reports.
     const look = this.#placing.begin();
     try {
@@ -118,10 +129,13 @@ export class SliverHosts {
         signal,
       );
       if (begun !== undefined) return { ...begun, ...this.place(begun.host, name, need) };
-      let best: { readonly host: SliverHost; readonly share: number } | undefined;
+      let best: { readonly host: SliverHost; readonly share: number; readonly caches: number } | undefined;
       for (const { host, report } of seen) {
         const share = freeShare(capacityOf(report), this.#placing.used(report, look), need);
-        if (share !== undefined && (best === undefined || share > best.share)) best = { host, share };
+        if (share === undefined) continue;
+        const caches = cachesFor(volumes, report);
+        const isBetter = best === undefined || (caches - best.caches || share - best.share) > 0;
+        if (isBetter) best = { host, share, caches };
       }
       if (best === undefined)
         throw new DriverError("quota", `none of ${seen.length} machines has room for one more sliver`);

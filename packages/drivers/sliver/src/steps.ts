@@ -2,6 +2,7 @@ import {
   type CreateOrder,
   DriverError,
   type Machine,
+  MIN_READY,
   machineMetadata,
   type Resources,
   type Step,
@@ -12,14 +13,14 @@ import {
 } from "@nodeyard/driver";
 import type { Edit, NodeReport, SliverReport, SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { needOf } from "./amounts.ts";
-import { demandOwnCaches, leaves, leaving } from "./caches.ts";
+import { demandOwnCaches, leaves, leaving, volumesOf } from "./caches.ts";
 import type { SliverProviderConfig } from "./config.ts";
 import { lends, lendTags, rest, wake } from "./lending/index.ts";
-import { externalId, MIN_READY, type Place, placeOf, sliverName } from "./names.ts";
+import { externalId, type Place, placeOf, sliverName } from "./names.ts";
 import { killsText } from "./remarks.ts";
 import { type SliverSettings, specOf } from "./rspec.ts";
 import type { Door, SliverHost } from "./sliver-host.ts";
-import type { Placed, SliverHosts } from "./sliver-hosts.ts";
+import type { Placed, SliverHosts, Wish } from "./sliver-hosts.ts";
 
 /** Time limit of a step that a machine carries out at once, milliseconds. */
 const STEP_MS = 60_000;
@@ -47,7 +48,9 @@ export async function* createSteps(
   const need = needOf(order.label);
   const own = order.label.own as SliverSettings;
   yield { step: "machine", deadlineMs: STEP_MS };
-  const { place, host, placed } = await choose(hosts, name, need, context, now);
+  const user = { installation: order.tag.installation, label: order.label.name, request: order.request };
+  const wish = { name, need, volumes: volumesOf(own.caches, user) };
+  const { place, host, placed } = await choose(hosts, wish, context, now);
   try {
     const id = externalId(place);
     // The id is saved before the document is written, so that a crash in between leaves no sliver that nothing names.
@@ -57,7 +60,6 @@ export async function* createSteps(
       ...(id === context.externalId ? {} : { save: { externalId: id } }),
     };
     const tags = { ...machineMetadata(order.tag), ...(own.lends ? lendTags(own.rspec) : {}) };
-    const user = { installation: order.tag.installation, label: order.label.name, request: order.request };
     const spec = specOf(own, place, tags, order.traceparent, user);
     const add: Edit = (slivers) => {
       if (!slivers.has(name)) slivers.set(name, spec);
@@ -197,16 +199,16 @@ export function gone({ slivers, unlisted }: NodeReport, name: string): true | un
  */
 async function choose(
   hosts: SliverHosts,
-  name: string,
-  need: Resources,
+  wish: Wish,
   { signal, externalId: stored }: StepContext,
   now: () => number,
 ): Promise<Placed & { readonly place: Place }> {
+  const { name, need } = wish;
   // A stored id of another sliver is that of an earlier launch of the same node.
   const known = placeOf(stored);
   // The machine that an earlier call chose is kept: it may have taken the document although its answer was lost.
   if (known?.name === name) return { place: known, ...hosts.place(hosts.get(known.machine), name, need) };
-  const { host, placed, generation = Math.floor(now() / 1000) } = await hosts.choose(name, need, signal);
+  const { host, placed, generation = Math.floor(now() / 1000) } = await hosts.choose(wish, signal);
   return { place: { machine: host.name, name, generation }, host, placed };
 }
 

@@ -1,8 +1,11 @@
-import type { NodeReport, SliverReport } from "@nodeyard/sliver-protocol";
+import type { NodeReport, SliverReport, SliverVolume } from "@nodeyard/sliver-protocol";
 import { describe, expect, test } from "vitest";
 import { type Caches, type CacheUser, demandOwnCaches, leaves, leaving, volumesOf } from "../src/caches.ts";
+import type { SliverHost } from "../src/sliver-host.ts";
+import { SliverHosts } from "../src/sliver-hosts.ts";
 import { leaveCaches } from "../src/steps.ts";
 import { load, whole } from "./config/load.ts";
+import { contextOf } from "./rig.ts";
 
 const signal = new AbortController().signal;
 const context = { signal, externalId: null };
@@ -82,6 +85,34 @@ describe("caches of a label", () => {
     const two = cachesOf({ name: "a", size: 1, path: "/x" }, { name: "b", size: 1, path: "/x/y" });
     expect(JSON.stringify(two.findings)).toContain("none is within another");
   });
+});
+
+test("a sliver goes where most of its caches are, if there is room, and else to the emptiest machine", async () => {
+  const { caches } = cachesOf(
+    { name: "npm", size: 1, key: ["project"], commit: "always" },
+    { name: "ccache", size: 1, key: ["label"], commit: "always" },
+  );
+  const volumes = volumesOf(caches!, user());
+  const other = volumesOf(caches!, user({ tenantName: "umbrella" }));
+  const machine = (name: string, slivers: number, has: readonly SliverVolume[]) => {
+    const report = { node: name, capacity: { slivers: 4 }, caches: has } as object;
+    const listed = Array.from({ length: slivers }, (_, n) => ({ name: `s${n}`, rspec: {} }));
+    return { name, usable: async () => ({ ...report, slivers: listed }) } as unknown as SliverHost;
+  };
+  const { log } = contextOf("lab");
+  const choice = async (...all: readonly SliverHost[]) => {
+    const wish = { name: "n1", need: { instances: 1 }, volumes };
+    return (await new SliverHosts(all, { log }).choose(wish, signal)).host.name;
+  };
+  const [empty, one, both] = [
+    machine("a", 0, other),
+    machine("b", 1, volumes.slice(1)),
+    machine("c", 3, volumes),
+  ];
+  expect(await choice(empty, one, both)).toBe("c");
+  expect(await choice(empty, one, machine("c", 4, volumes))).toBe("b");
+  expect(await choice(machine("b", 1, volumes), machine("c", 0, volumes))).toBe("c");
+  expect(await choice(empty, machine("c", 4, volumes))).toBe("a");
 });
 
 describe("what a sliver leaves", () => {

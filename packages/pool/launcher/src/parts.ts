@@ -85,6 +85,7 @@ export function assemble(
       scan,
       installation,
       onStanding,
+      noteCaches: (backing, caches) => push({ type: "caches", backing, caches }),
       ...defined({ evidence, stateFolder }),
     },
     registration,

@@ -94,6 +94,7 @@ export class Shadow {
         ledgers: new Ledgers(handles),
         scan,
         installation,
+        noteCaches: () => {},
         onStanding: () => {},
         purpose: "look",
       },

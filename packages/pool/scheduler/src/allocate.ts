@@ -201,7 +201,7 @@ function accept(
   }
   const planned = nodes.map((node): PlannedNode => {
     if ("reuse" in node) return node;
-    const slot = planSlot(state, turn, policy.provider, node.label, waiting.id);
+    const slot = planSlot(state, turn, policy.provider, node.label, waiting);
     const permitted = mayBegin(state, policy, node.label, zone, node.type);
     return { ...node, permitted, ...(slot && { slot }) };
   });

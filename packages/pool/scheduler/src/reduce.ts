@@ -94,6 +94,8 @@ function take(state: State, turn: Turn, event: SchedulerEvent): void {
       return wakeForImage(state, event.image);
     case "backing":
       return onBacking(state, event.id, event.after);
+    case "caches":
+      return state.slots.setCaches(event.backing, event.caches);
     case "slot-wanted":
       return onSlotWanted(state, turn, event.request, event);
     case "slot-left":

@@ -1,4 +1,4 @@
-import type { SlotSettings } from "@nodeyard/driver";
+import { type SlotSettings, slotCaches } from "@nodeyard/driver";
 import type { SlotPlace } from "@nodeyard/model";
 import { compareText, type Moment, StoredTimes } from "@nodeyard/runtime";
 import type { BackingFacts, RequestEntry } from "@nodeyard/view";
@@ -9,6 +9,8 @@ import type { Waiting } from "./waits.ts";
 export interface PlannedSlot extends SlotPlace {
   /** Version of the backing node's record. */
   readonly version: number;
+  /** Names of the request's caches that the backing node has. */
+  readonly caches: readonly string[];
 }
 
 /** A launch that waits for a slot. */
@@ -42,6 +44,8 @@ export class Slots {
   readonly #requestOf = new Map<string, string>();
   /** When backing nodes were launched, by the steady clock: their age must not jump with tree time. */
   readonly #launched = new StoredTimes();
+  /** By backing node, as its driver told last. */
+  readonly #caches = new Map<string, ReadonlySet<string>>();
 
   /** Replaces the facts of a backing node. Returns the line that it has a free slot for. */
   set(id: string, after: BackingFacts | undefined): string | undefined {
@@ -50,6 +54,7 @@ export class Slots {
     if (after === undefined) {
       this.#backings.delete(id);
       this.#launched.forget(id);
+      this.#caches.delete(id);
       return undefined;
     }
     this.#backings.set(id, after);
@@ -62,24 +67,41 @@ export class Slots {
     return line;
   }
 
+  /** What a driver saw on a backing node. It decides between free slots only, so that no line has to be looked at again. */
+  setCaches(id: string, caches: ReadonlySet<string>): void {
+    if (this.#backings.has(id)) this.#caches.set(id, caches);
+  }
+
   /**
-   * The lowest free slot of the oldest backing node that takes any; it is promised to the request. Undefined: every backing node is
-   * full, promised, or takes no more. Costs as much as there are open backing nodes before it.
+   * The lowest free slot of the backing node that has most of the request's caches, of those the oldest that takes any; it is promised to the
+   * request. Undefined: every backing node is full, promised, or takes no more. Costs as much as there are open backing nodes before it.
    */
-  promise(line: string, settings: SlotSettings, moment: Moment, request: string): PlannedSlot | undefined {
-    for (const backing of this.#open.of(line)) {
+  promise(
+    want: Pick<Want, "provider" | "label">,
+    settings: SlotSettings,
+    moment: Moment,
+    { id, record }: Pick<Waiting, "id" | "record">,
+  ): PlannedSlot | undefined {
+    const caches = slotCaches(settings, want.label, record);
+    let best: PlannedSlot | undefined;
+    for (const backing of this.#open.of(lineOf(want))) {
       const facts = this.#backings.get(backing)!;
       const age = this.#launched.age(backing, facts.launched * 1000, moment);
       if (closedBecause(facts, settings, age) !== undefined) continue;
-      for (const slot of freeSlots(facts, settings.slots)) {
-        const key = keyOf({ backing, slot });
-        if (this.#promised.has(key)) continue;
-        this.#promised.set(key, request);
-        this.#promises.set(request, (this.#promises.get(request) ?? new Set()).add(key));
-        return { backing, slot, version: facts.version };
-      }
+      const slot = freeSlots(facts, settings.slots).find(
+        (one) => !this.#promised.has(keyOf({ backing, slot: one })),
+      );
+      if (slot === undefined) continue;
+      const has = caches.filter(({ text }) => this.#caches.get(backing)?.has(text)).map(({ name }) => name);
+      if (best === undefined || has.length > best.caches.length)
+        best = { backing, slot, version: facts.version, caches: has };
+      if (has.length === caches.length) break;
     }
-    return undefined;
+    if (best === undefined) return undefined;
+    const key = keyOf(best);
+    this.#promised.set(key, id);
+    this.#promises.set(id, (this.#promises.get(id) ?? new Set()).add(key));
+    return best;
   }
 
   /** Ends the promise of a slot, because another launcher claimed it or the claim failed. Returns the line of its backing node. */

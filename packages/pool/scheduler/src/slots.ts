@@ -4,6 +4,7 @@ import type { Moment } from "@nodeyard/runtime";
 import type { BackingFacts, RequestEntry } from "@nodeyard/view";
 import { lineOf, type PlannedSlot, type Want } from "./slot-index.ts";
 import type { State, Turn } from "./state.ts";
+import type { Waiting } from "./waits.ts";
 
 /** The label that a backing request is for: its own note, or else what shares the backing label (as Nodepool's have none). */
 export function slotLabelOf(
@@ -28,13 +29,13 @@ export function planSlot(
   turn: Turn,
   provider: string,
   label: string,
-  request: string,
+  request: Pick<Waiting, "id" | "record">,
 ): PlannedSlot | undefined {
   const settings = state.policy.providers.get(provider)?.slots?.get(label);
   const line = lineOf({ provider, label });
   // Launches that wait come first, so a new request gets no slot while there is a line.
   if (settings === undefined || state.waits.line("slot", line).size > 0) return undefined;
-  return state.slots.promise(line, settings, momentOf(state, turn), request);
+  return state.slots.promise({ provider, label }, settings, momentOf(state, turn), request);
 }
 
 /** A launch has no slot: it waits for one at its request's place, and no newcomer is served before it. */
@@ -107,8 +108,8 @@ export function serveSlots(state: State, turn: Turn, line: string): void {
     const settings = state.policy.providers.get(provider)?.slots?.get(label);
     if (!isServed(state, provider)) refuseSlot(turn, node, notServed(provider));
     else {
-      const request = state.waits.line("slot", line).at(0)!.id;
-      const slot = settings && state.slots.promise(line, settings, momentOf(state, turn), request);
+      const request = state.waits.line("slot", line).at(0)!;
+      const slot = settings && state.slots.promise(want, settings, momentOf(state, turn), request);
       if (slot === undefined) return;
       turn.actions.push({ type: "slot", node, slot });
     }

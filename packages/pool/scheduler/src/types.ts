@@ -171,6 +171,8 @@ export type SchedulerEvent =
   | { readonly type: "image"; readonly image: string; readonly after?: ImageFacts | undefined }
   /** What is known of a node that carries slots of another provider. */
   | { readonly type: "backing"; readonly id: string; readonly after?: BackingFacts | undefined }
+  /** The caches of a backing node (`cacheText`, without the installation). */
+  | { readonly type: "caches"; readonly backing: string; readonly caches: ReadonlySet<string> }
   /** The cloud refused a launch for want of room, and named zones that have room for the type. */
   | {
       readonly type: "zones-with-room";

@@ -13,19 +13,21 @@ const settings: SlotSettings = {
   maxAgeMs: Number.POSITIVE_INFINITY,
 };
 const slicer = pool({ provider: "slicer", labels: new Set(["slice"]) });
-const served = policy([slicer], {
-  providers: new Map([
-    [
-      "slicer",
-      {
-        name: "slicer",
-        maxConcurrency: Number.POSITIVE_INFINITY,
-        quota: {},
-        slots: new Map([["slice", settings]]),
-      },
-    ],
-  ]),
-});
+const cutAs = (slots: SlotSettings) =>
+  policy([slicer], {
+    providers: new Map([
+      [
+        "slicer",
+        {
+          name: "slicer",
+          maxConcurrency: Number.POSITIVE_INFINITY,
+          quota: {},
+          slots: new Map([["slice", slots]]),
+        },
+      ],
+    ]),
+  });
+const served = cutAs(settings);
 
 function backing(id: string, taken: readonly number[] = [], fields: Partial<BackingFacts> = {}) {
   const after: BackingFacts = {
@@ -48,13 +50,13 @@ const wanted = (request: string, node: string) =>
   ({ type: "slot-wanted", request, node, provider: "slicer", label: "slice" }) as const;
 
 class Slicer extends SchedulerFixture {
-  constructor() {
-    super(served);
+  constructor(policy = served) {
+    super(policy);
   }
 
   /** Asks for a node, and returns what is planned for it. */
-  ask(id: string): Extract<Action, { type: "accept" }> {
-    const [accept] = this.request(id, { node_types: ["slice"] });
+  ask(id: string, fields = {}): Extract<Action, { type: "accept" }> {
+    const [accept] = this.request(id, { node_types: ["slice"], ...fields });
     if (accept?.type !== "accept") throw new Error(`${id} is not accepted: ${JSON.stringify(accept)}`);
     return accept;
   }
@@ -135,6 +137,54 @@ describe("a launch that needs a slot", () => {
     fixture.request("100-0000000009", asked);
     const refused = fixture.request("100-0000000009", { ...asked, state: "failed" });
     expect(refused.filter(({ type }) => type === "slot")).toMatchObject([{ node: "10" }, { node: "11" }]);
+  });
+});
+
+describe("a launch whose label has caches", () => {
+  const caches = [
+    { name: "npm", key: ["project"] },
+    { name: "ccache", key: ["label"] },
+  ];
+  const [npm, ccache] = ['["npm","","project=web"]', '["ccache","","label=slice"]'];
+  const has = (id: string, ...all: readonly string[]) =>
+    ({ type: "caches", backing: id, caches: new Set(all) }) as const;
+  const web = { requestor_data: { project: "web" } };
+
+  test("goes to the backing node that has most of them, of those with a free slot, and waits for none", () => {
+    const state = fc.record({
+      taken: fc.uniqueArray(fc.nat(1)),
+      has: fc.subarray([npm, ccache, '["npm","","project=shop"]', '["npm","acme","project=web"]']),
+    });
+    fc.assert(
+      fc.property(fc.array(state, { maxLength: 5 }), (all) => {
+        const fixture = new Slicer(cutAs({ ...settings, caches }));
+        const nodes = all.map((one, index) => ({ ...one, id: `000000000${index}` }));
+        for (const one of nodes) fixture.tell(backing(one.id, one.taken), has(one.id, ...one.has));
+        const count = (one: (typeof nodes)[number]) =>
+          one.has.filter((text) => text === npm || text === ccache).length;
+        const free = nodes.filter(({ taken }) => taken.length < 2);
+        const most = Math.max(...free.map(count));
+        const [planned] = fixture.ask("100-0000000001", web).nodes;
+        const slot = planned !== undefined && "slot" in planned ? planned.slot : undefined;
+        expect(slot?.backing).toBe(free.find((one) => count(one) === most)?.id);
+        expect(slot?.caches.length ?? 0).toBe(slot === undefined ? 0 : most);
+      }),
+    );
+  });
+
+  test("has the cache of its own facts only, and of none while nobody has asked for it", () => {
+    const fixture = new Slicer(cutAs({ ...settings, caches: caches.slice(0, 1) }));
+    fixture.tell(backing("0000000001"), backing("0000000002"), has("0000000002", npm));
+    const of = (id: string, fields = {}) => fixture.ask(id, fields).nodes;
+    expect(of("100-0000000001", { ...web, tenant_name: "acme" })).toMatchObject([
+      { slot: { backing: "0000000001", caches: [] } },
+    ]);
+    expect(of("100-0000000002", web)).toMatchObject([{ slot: { backing: "0000000002", caches: ["npm"] } }]);
+    const forNobody = { ...web, requestor: "NodePool:min-ready" };
+    expect(of("100-0000000003", forNobody)).toMatchObject([{ slot: { backing: "0000000001" } }]);
+    // Another use of the machine: what it had is told anew.
+    fixture.tell({ type: "backing", id: "0000000002" }, backing("0000000002"), backing("0000000003"));
+    expect(of("100-0000000004", web)).toMatchObject([{ slot: { backing: "0000000002", caches: [] } }]);
   });
 });
 

@@ -17,7 +17,10 @@ import type { Handles } from "../handles.ts";
  * The backing nodes of a provider, as its driver sees them. `uses` reads the tree and rejects with a TreeError, also for a node
  * without a slots folder; `retire` writes, and the others read the view.
  */
-export function backingsOf({ view, tree }: Pick<Handles, "view" | "tree">, provider: string): Backings {
+export function backingsOf(
+  { view, tree, noteCaches }: Pick<Handles, "view" | "tree"> & Pick<Backings, "noteCaches">,
+  provider: string,
+): Backings {
   const nodes = (ids: Iterable<string>) =>
     [...ids].flatMap((id) => {
       const backing = view.slots.backings.get(id);
@@ -32,6 +35,7 @@ export function backingsOf({ view, tree }: Pick<Handles, "view" | "tree">, provi
       return { label: record.type[0] ?? "", notes: notesOf(record), on: nodes(on) };
     },
     isRetired: (id) => view.slots.retired.has(id),
+    noteCaches,
     retire: (id, why) => retireBacking(tree, id, why),
     async uses(id, how) {
       const folder = slotsFolder(id);

@@ -54,11 +54,13 @@ export async function* createInSlot(
   if (context.view.slots.claimsOf(node.id).length > 0)
     yield* removeFromSlot(context, open, node, order.tag, step);
   const want = { request: request.id, node: node.id, provider: config.name, label: label.name };
+  let chosenFor: readonly string[] = [];
   // Ends with a slot, with the scheduler's refusal, or with the signal of the launch.
   for (let attempt = 0; ; attempt++) {
     yield { step: "backing-node", deadlineMs: config.launchTimeoutMs };
     const place = (attempt === 0 ? planned : undefined) ?? (await context.slots.next(want, step.signal));
     let claimed = false;
+    chosenFor = place.caches;
     try {
       yield { step: "slot", deadlineMs: CLAIM_MS };
       claimed = await claim(context, node, place, pool, config.name, notes);
@@ -72,6 +74,10 @@ export async function* createInSlot(
   const backing = context.view.slots.backings.get(slotPlace(node.record)?.backing ?? "");
   if (backing === undefined)
     throw new DriverError("transient", `the backing node of node ${node.id} is gone`);
+  if (chosenFor.length > 0) {
+    const remark = `its slot is on backing node ${backing.id}, which has its cache ${chosenFor.join(" and ")}`;
+    context.journal.write({ event: "node.remark", node: node.id, facts: { remark } });
+  }
   const slot = { backing: backingNode(backing), machine: slotMachine(node.id, node.record) };
   return yield* provider.create({ ...order, slot }, step);
 }

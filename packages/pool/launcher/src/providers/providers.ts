@@ -1,5 +1,6 @@
 import { closeQuietly, observeApi } from "@nodeyard/coordination";
 import {
+  type Backings,
   type Driver,
   type DriverContext,
   type Evidence,
@@ -28,6 +29,8 @@ export interface ProviderHandles extends RecordHandles {
   readonly evidence?: Evidence;
   /** Folder of this process for what outlives it, handed to drivers. */
   readonly stateFolder?: string;
+  /** For the scheduler, which is told. */
+  readonly noteCaches: Backings["noteCaches"];
   /** Called when a provider or a host stands otherwise than before. */
   readonly onStanding: () => void;
   /** What providers are opened for; absent: to be served. */
@@ -49,6 +52,7 @@ export type CloudHandles = Pick<
   | "tree"
   | "view"
   | "journal"
+  | "noteCaches"
 > & { readonly ages: Pick<AgeClock, "now"> };
 
 /**

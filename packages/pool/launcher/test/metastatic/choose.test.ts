@@ -1,4 +1,4 @@
-import { decodeNode, paths } from "@nodeyard/model";
+import { decodeNode, decodeRequest, paths } from "@nodeyard/model";
 import type { Op } from "@nodeyard/tree";
 import { SlotTable, type ViewEvent } from "@nodeyard/view";
 import { expect, test } from "vitest";
@@ -8,7 +8,11 @@ import { claimSlot } from "../../src/nodes/slots.ts";
 import { OWNER } from "./lab.ts";
 
 const BACKING = "0000000001";
-const LINE = JSON.stringify(["slicer", "slice"]);
+const WANT = { provider: "slicer", label: "slice" };
+const request = (id: string) => ({
+  id,
+  record: decodeRequest("100-0000000001", Buffer.from(JSON.stringify({ state: "requested", node_types: ["slice"] }))),
+});
 
 /** The backing node, as the view tells of it. */
 function backing(version: number, failed: boolean, contenders: readonly string[] = ["a__lock__0000000000"]) {
@@ -41,7 +45,12 @@ function stand(slots = 2) {
   take(backing(4, false));
   const settings = { backingLabel: "large", slots, graceMs: 0, minRetentionMs: 0, maxAgeMs: 60_000 };
   const choose = (now = 2_000) => {
-    const chosen = known.promise(LINE, settings, { now, steady: now, trusted: true }, "100-0000000001");
+    const chosen = known.promise(
+      WANT,
+      settings,
+      { now, steady: now, trusted: true },
+      request("100-0000000001"),
+    );
     if (chosen !== undefined) known.lost(chosen);
     return chosen;
   };
@@ -104,7 +113,7 @@ test("a backing node takes no more slots from its max-age on", () => {
 test("a slot that is promised to one request is promised to no other until it is claimed or given up", () => {
   const { known, take, settings } = stand();
   const moment = { now: 2_000, steady: 2_000, trusted: true };
-  const promise = (request: string) => known.promise(LINE, settings, moment, request);
+  const promise = (id: string) => known.promise(WANT, settings, moment, request(id));
   expect(promise("a")).toMatchObject({ slot: 0 });
   expect(promise("b")).toMatchObject({ slot: 1 });
   expect(promise("c")).toBeUndefined();

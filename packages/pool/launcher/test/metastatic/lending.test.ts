@@ -265,6 +265,7 @@ describe("idle slots lend, allocation recalls", () => {
       provider: "p",
       clock,
       random: seededRandom(1),
+      noteCaches: () => {},
     });
     const rspec = { cpuCap: CAP, cpuGuarantee: 300 };
     const want = {

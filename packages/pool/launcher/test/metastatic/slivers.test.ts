@@ -134,6 +134,31 @@ describe("slots that are slivers", () => {
     expect((await lab.get()).id).not.toBe(first.id);
   });
 
+  test("a slot is taken where the request's cache is, and the journal says so; where that has no room, elsewhere", async () => {
+    const lab = new SliverLab();
+    const caches = [{ name: "npm", size: 1, key: ["project"], commit: "always" }];
+    const label = { sliver: { ...ISOLATED.sliver, caches }, "grace-time": 600 };
+    const { journal } = await lab.begin("a", label);
+    const job = (project: string) => lab.get({ requestor_data: { project } });
+    // Two backing nodes, of which the younger one has the cache.
+    const both = [await job("shop"), await job("shop")];
+    const first = await job("web");
+    const { backing } = lab.place(first);
+    expect(backing).not.toBe(lab.place(both[0]!).backing);
+    for (const node of [...both, first]) await lab.giveBack(node);
+    const again = await job("web");
+    expect(lab.place(again).backing).toBe(backing);
+    const said = (id: string) =>
+      journal.events.filter(({ event, node }) => event === "node.remark" && node === id);
+    expect(said(again.id)).toMatchObject([
+      { facts: { remark: `its slot is on backing node ${backing}, which has its cache npm` } },
+    ]);
+    await job("web");
+    const elsewhere = await job("web");
+    expect(lab.place(elsewhere).backing).not.toBe(backing);
+    expect(said(elsewhere.id)).toEqual([]);
+  });
+
   test("more slots than the machine has room for fail their request, with what to change", async () => {
     const lab = new SliverLab();
     const sliver = { ...ISOLATED.sliver, "memory-guarantee": 2_500, memory: 2_500 };
