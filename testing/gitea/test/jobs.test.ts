@@ -41,6 +41,16 @@ describe.skipIf(skipped)("jobs of a real Gitea on nodes of the pool", () => {
     ]);
     expect(new Set(jobs.map(({ runner_name: runner }) => runner)).size).toBe(8);
     await site.clean();
+    // Only what ended well is kept in caches.
+    for (const { id, conclusion } of jobs) {
+      const { events } = await site.yard.site.json<{ events: { event: string; facts: { commit?: true } }[] }>(
+        "explain",
+        "job",
+        String(id),
+      );
+      const kept = events.find(({ event }) => event === "lease.ended")?.facts.commit;
+      expect(kept).toBe(conclusion === "success" ? true : undefined);
+    }
     expect((await connector.kill("SIGTERM")).code).toBe(0);
   });
 

@@ -15,6 +15,7 @@ const jobSchema = z.object({
 });
 export type GiteaJob = z.output<typeof jobSchema>;
 
+const endedSchema = z.object({ conclusion: z.string().nullish() });
 const runnerSchema = z.object({ id, name: z.string(), busy: z.boolean() });
 export type GiteaRunner = z.output<typeof runnerSchema>;
 const jobsSchema = z.object({ jobs: z.array(jobSchema).nullable(), total_count: z.int() });
@@ -59,6 +60,14 @@ export class GiteaApi {
       const { runners, total_count } = await this.#get(url, runnersSchema);
       return [runners ?? [], total_count];
     });
+  }
+
+  /** Whether a job has succeeded. Only its repository answers for one job, whose name is in the address of its page. */
+  async succeeded(job: string, page: string | null): Promise<boolean> {
+    const repository = /\/([^/]+\/[^/]+)\/actions\/runs\//.exec(page ?? "")?.[1];
+    if (repository === undefined) return false;
+    const url = `${this.#url}/api/v1/repos/${repository}/actions/jobs/${job}`;
+    return (await this.#get(url, endedSchema)).conclusion === "success";
   }
 
   /** Whether a runner has told of a job a moment ago; one that is gone does not. */

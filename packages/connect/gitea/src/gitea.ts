@@ -172,6 +172,7 @@ function demand(pools: readonly Served[], working: readonly GiteaJob[], queued: 
 function runnersOf(api: GiteaApi, { "runs-on": labels }: Rule, { url, start }: Options): RunnerSource {
   return {
     remove: (name) => remove(api, name),
+    endedWell: (job) => api.succeeded(job.id, job.url),
     async begin(name) {
       // Left from a start whose connection broke before the node had it.
       if ((await remove(api, name)) === "busy") throw new Error(`a runner ${name} has a job elsewhere`);

@@ -11,6 +11,13 @@ import { backoff, defined, hexId, messageOf, settledWithin, sleep, type Timer } 
 import type { ConnectorParts } from "./kind.ts";
 import type { Program } from "./on-node.ts";
 
+/** A job as its system names it. */
+interface RunnerJob {
+  readonly id: string;
+  readonly name: string | null;
+  readonly url: string | null;
+}
+
 /** A program on a node that takes one job from the other system and ends. */
 export interface Runner {
   /** Also its name in the other system, and the key of its lease. */
@@ -25,7 +32,7 @@ export interface Runner {
   readonly adopted: LeaseRow | undefined;
   lease?: Lease;
   /** The job that its lease names. */
-  job?: string;
+  job?: RunnerJob;
   /** Its job ended well, as far as the system has told: its caches are kept. */
   isGood?: boolean;
 }
@@ -36,6 +43,8 @@ export interface RunnerSource {
   begin(runner: string): Promise<Program>;
   /** Takes a runner from the system unless it has a job; one that is not there is `removed`. */
   remove(runner: string): Promise<"removed" | "busy">;
+  /** Whether the job of a runner that has ended did so well. Absent: `done` is told. */
+  endedWell?(job: RunnerJob): Promise<boolean>;
 }
 
 /** What runners are leased with. */
@@ -102,18 +111,15 @@ export class RunnerPool {
   }
 
   /** Notes the job of a runner, which people then find by the job. Repetitions cost nothing. */
-  busy(
-    name: string,
-    job: { readonly id: string; readonly name: string | null; readonly url: string | null },
-  ): void {
+  busy(name: string, job: RunnerJob): void {
     const runner = this.#runners.get(name);
     if (runner === undefined || runner.state === "ending") return;
     runner.state = "busy";
-    if (runner.job === job.id) return;
+    if (runner.job?.id === job.id) return;
     this.#failures = 0;
     // An adopted one has its lease a moment later, and the job is told again.
     if (runner.lease === undefined) return;
-    runner.job = job.id;
+    runner.job = job;
     const { log } = this.#parts;
     log.info({ runner: name, lease: runner.lease.id, job: job.id }, "a runner has a job");
     runner.lease.describe({ job: { system: this.#wish.system, ...job } }).catch((error: unknown) => {
@@ -329,6 +335,14 @@ export class RunnerPool {
       timer.cancel();
       if (!isClean && verdict === "ok") verdict = "dirty";
     }
+    const { job } = runner;
+    if (job !== undefined && verdict === "ok")
+      await attempt(
+        "cannot see how a job ended; its caches are not kept",
+        (async () => {
+          if ((await this.#source.endedWell?.(job)) === true) runner.isGood = true;
+        })(),
+      );
     const why = failure === undefined ? undefined : messageOf(failure);
     if (lease !== undefined) await attempt("cannot return a node", lease.end(verdict, why, runner.isGood));
     else if (adopted !== undefined)

@@ -74,6 +74,25 @@ describe.skipIf(requireSshd())("the custom executor of a GitLab runner", () => {
     expect((await stage(1, "cleanup")).code).toBe(0);
   });
 
+  test("what a job leaves in caches is kept when the runner says that it has succeeded", async () => {
+    for (const [job, status, kept] of [
+      [21, "success", true],
+      [22, "failed", undefined],
+      [23, "running", undefined],
+    ] as const) {
+      expect((await stage(job, "prepare", ...login())).code).toBe(0);
+      const said = { CUSTOM_ENV_CI_JOB_STATUS: status };
+      expect((await start(job, ["cleanup", ...login()], said).ended).code).toBe(0);
+      await expect.poll(() => yard.leases()).toEqual([]);
+      const { events } = await yard.site.json<{ events: { event: string; facts: { commit?: true } }[] }>(
+        "explain",
+        "job",
+        String(job),
+      );
+      expect(events.find(({ event }) => event === "lease.ended")?.facts.commit).toBe(kept);
+    }
+  });
+
   test("a stage keeps the lease alive while it runs, and the clean-up ends what the job has left on the node", async () => {
     await stage(3, "prepare", ...login());
     const heard = async () => (await yard.site.json<{ expires: string }[]>("list", "--leases"))[0]!.expires;
@@ -108,6 +127,8 @@ describe.skipIf(requireSshd())("the custom executor of a GitLab runner", () => {
     expect((await start(7, ["prepare", ...login()], answer(7)).ended).code).toBe(0);
     const job = (await yard.site.run("explain", "job", "7")).out;
     expect(job).toContain("https://gitlab.example.org/g/p/-/jobs/7");
+    const requests = await yard.site.json<{ requestor_data: unknown }[]>("request-list");
+    expect(JSON.stringify(requests)).toContain("gitlab.example.org/g/p");
     expect(job).not.toContain("secret");
     // Of another project, and of another server: their variables name job 7.
     for (const [forged, said] of [

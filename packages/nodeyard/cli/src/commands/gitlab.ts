@@ -1,7 +1,7 @@
 import { type Client, connect, type LeaseRow, type NodeAccess } from "@nodeyard/client";
 import { nodeShell, openSsh } from "@nodeyard/connect";
 import { HTTP_SOCKET, readText, writePrivate } from "@nodeyard/process";
-import { deadline, messageOf } from "@nodeyard/runtime";
+import { deadline, defined, messageOf } from "@nodeyard/runtime";
 import { VERSION } from "@nodeyard/telemetry/machine";
 import type { Command } from "commander";
 import { z } from "zod";
@@ -104,6 +104,8 @@ interface Job extends Identity {
   readonly seconds: number;
   readonly services: readonly Service[];
   readonly buildFailure: number;
+  /** As the runner sets it once the job's scripts have ended, whatever they were; undefined or `running` before. */
+  readonly status: string | undefined;
 }
 
 /** The facts by which a job finds its lease. */
@@ -111,6 +113,8 @@ interface Identity {
   readonly id: string;
   readonly name: string | null;
   readonly url: string | null;
+  /** Server and path; undefined: only the job's own variables say it. */
+  readonly project?: string;
 }
 
 /** The answer of the GitLab server with which the runner got the job. */
@@ -128,6 +132,7 @@ function jobOf(env: Session["machine"]["env"]): Job {
     seconds: Number(of("JOB_TIMEOUT") ?? HOUR_SECONDS),
     services: servicesOf(of("JOB_SERVICES")),
     buildFailure: Number(env.BUILD_FAILURE_EXIT_CODE ?? 1),
+    status: of("JOB_STATUS"),
   };
 }
 
@@ -139,9 +144,10 @@ function identityOf(file: string | undefined, of: (name: string) => string | und
   if (file !== undefined) {
     const { id, job_info, git_info } = responseOf(file);
     // The address of the repository has the job's token as its password.
-    const { origin, pathname } = new URL(git_info.repo_url);
-    const url = `${origin}${pathname.replace(/\.git$/, "")}/-/jobs/${id}`;
-    return { id: String(id), name: job_info.name, url };
+    const { origin, host, pathname } = new URL(git_info.repo_url);
+    const path = pathname.replace(/\.git$/, "");
+    const url = `${origin}${path}/-/jobs/${id}`;
+    return { id: String(id), name: job_info.name, url, project: host + path };
   }
   const id = of("JOB_ID");
   if (id === undefined)
@@ -190,6 +196,7 @@ async function prepare(
       for_seconds: Math.ceil(job.seconds + wait / 1_000),
       heartbeat_seconds: HEARTBEAT_SECONDS,
       job: { system: "gitlab", id: job.id, name: job.name, url: job.url },
+      ...defined({ project: job.project }),
     };
     io.err(`Waiting for a node of label ${label}\n`);
     // Released by the client when it fails, or is given up.
@@ -253,7 +260,8 @@ async function cleanup(session: Session, job: Job, { identity }: Options): Promi
   const [node] = (await pool.call("list_lease_nodes", { path })).items;
   const why = node && (await cleanNode(session, node, job, identity).then(() => undefined, messageOf));
   if (why !== undefined) session.io.err(`nodeyard: ${why}; the node is not used again\n`);
-  await pool.call("release_lease", { path, body: why === undefined ? {} : { verdict: "dirty", why } });
+  const body = job.status === "success" ? { commit: true } : {};
+  await pool.call("release_lease", { path, body: why === undefined ? body : { verdict: "dirty", why } });
 }
 
 async function cleanNode(session: Session, node: NodeAccess, job: Job, identity: string | undefined) {
