@@ -1,11 +1,15 @@
 import type { Rspec, SliverVolume } from "@nodeyard/sliver-protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { patient } from "../../../../../testing/patience.ts";
 import type { SliverConfig } from "../../src/core/plan.ts";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
 import { type RealMachine, realMachine, whyNot } from "./machine/rig.ts";
 import { addressOf, bringUp, configsOf, inSliver, loginOf } from "./machine/slivers.ts";
 
 const { signal } = new AbortController();
+/** Also prints how long it took. */
+const timed = (script: string) =>
+  `began=$(date +%s%N); ${script}; echo "ms $((($(date +%s%N) - began) / 1000000))"`;
 const MIB = 1024;
 /** npm is larger than what slivers of tests have. */
 const ROOMY = { memoryCap: 1_048_576, pids: 512 };
@@ -136,13 +140,16 @@ describe.skipIf(whyNot() !== undefined)("caches of real slivers", () => {
     expect(backEnd.caches()).toMatchObject([{ by: "sliver1" }]);
   });
 
-  test("a compiler's cache and packages of a registry are there for the second job", async () => {
+  test("a compiler's cache and packages of a registry are there for the second job, and for eight at once", async () => {
     const settings = "set -e; cd; export CCACHE_DIR=/cache/build/ccache npm_config_cache=/cache/build/npm";
-    const compile = "printf 'int main(void){return 0;}' >a.c; ccache gcc -c a.c -o a.o; ccache --print-stats";
+    const source =
+      'for i in $(seq 1500); do echo "int f$i(int x) { for (int n = x; n < 9; n++) x = x * n + $i; return x; }"; done >a.c';
+    const compile = `${source}; ${timed("ccache gcc -O2 -c a.c -o a.o")}; ccache --print-stats`;
     const install = "npm install --silent --no-audit --registry http://127.0.0.1:4873 dep && ls node_modules";
     const first = sliver(1, {}, {}, ROOMY);
     await bringUp(backEnd, [first]);
-    expect(run(1, `${settings}; ${compile}`)).toMatch(/^direct_cache_hit\t0$/m);
+    const begun = run(1, `${settings}; ${compile}`);
+    expect(begun).toMatch(/^direct_cache_hit\t0$/m);
     const registry = `mkdir dep app; printf '{"name":"dep","version":"1.0.0"}' >dep/package.json; (cd dep; npm pack --silent)
       cat >registry.cjs <<'END'${REGISTRY}
 END
@@ -150,7 +157,27 @@ END
     expect(run(1, `${settings}; ${registry}; ${install}; kill %1`)).toMatch(/^dep$/m);
     await endWell(first);
     await bringUp(backEnd, [sliver(2, {}, {}, ROOMY)]);
-    expect(run(2, `${settings}; ${compile}`)).toMatch(/^direct_cache_hit\t1$/m);
-    expect(run(2, `${settings}; ${install.replace("install", "install --offline")}`)).toBe("dep\n");
+    const second = run(2, `${settings}; ${compile}`);
+    expect(second).toMatch(/^direct_cache_hit\t1$/m);
+    const offline = install.replace("install", "install --offline");
+    expect(run(2, `${settings}; ${offline}`)).toBe("dep\n");
+    const eight = [11, 12, 13, 14, 15, 16, 17, 18];
+    await bringUp(
+      backEnd,
+      eight.map((index) => sliver(index, {}, {}, ROOMY)),
+    );
+    const work = `cat >job <<'END'\n${settings}; ${compile}; ${offline}; echo all\nEND\nnohup sh job >out 2>&1 &`;
+    for (const index of eight) run(index, work);
+    for (const index of eight) {
+      const said = () => run(index, "cat out");
+      await expect.poll(said, { timeout: patient(120_000) }).toMatch(/^all$/m);
+      expect(said()).toMatch(/^direct_cache_hit\t1$.*^dep$/ms);
+    }
+    const [ms, msAgain, ...ofEight] = [begun, second, ...eight.map((index) => run(index, "cat out"))].map(
+      (text) => Number(/^ms (\d+)$/m.exec(text)?.[1]),
+    );
+    console.log(
+      `ccache: ${ms} ms, with the cache ${msAgain} ms, eight at once ${Math.max(...ofEight)} ms at most`,
+    );
   });
 });
