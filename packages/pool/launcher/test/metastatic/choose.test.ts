@@ -11,7 +11,10 @@ const BACKING = "0000000001";
 const WANT = { provider: "slicer", label: "slice" };
 const request = (id: string) => ({
   id,
-  record: decodeRequest("100-0000000001", Buffer.from(JSON.stringify({ state: "requested", node_types: ["slice"] }))),
+  record: decodeRequest(
+    "100-0000000001",
+    Buffer.from(JSON.stringify({ state: "requested", node_types: ["slice"] })),
+  ),
 });
 
 /** The backing node, as the view tells of it. */
