@@ -12,6 +12,7 @@ import {
   imageTagOf,
   type MachineTable,
   machineMetadata,
+  orThrow,
   type Piece,
   SharedValue,
   sameNode,
@@ -64,8 +65,7 @@ function meadow(
     const { flavorName: size, minRam } = label.own;
     const all = await sizes.get(signal);
     const found = all.find((one) => one.ram >= minRam && (size === null || one.name === size));
-    if (found === undefined) throw new DriverError("configuration", `label ${label.name}: no size fits`);
-    return found;
+    return orThrow(found, `label ${label.name}: no size fits`);
   };
 
   return {
@@ -118,9 +118,9 @@ function meadow(
         delete: (id, signal) => api.delete(`/images/${id}`, signal),
       },
     },
-    async amounts(_, signal) {
-      const all = new Map((await sizes.get(signal)).map((size) => [size.name, size]));
-      return ({ size }) => ({ instances: 1, cores: all.get(size)?.cores ?? 0, ram: all.get(size)?.ram ?? 0 });
+    async amounts({ size }, signal) {
+      const { cores = 0, ram = 0 } = (await sizes.get(signal)).find(({ name }) => name === size) ?? {};
+      return { instances: 1, cores, ram };
     },
     quota: (signal) => api.call<Record<string, number>>("GET", "/quota", signal),
     async need(label: MeadowLabel, signal) {

@@ -24,7 +24,7 @@ import {
 import type { sdk } from "./edge/sdk.ts";
 import { mapError } from "./errors.ts";
 import { awsImages } from "./images/store.ts";
-import { amountsOf, besideInstances } from "./leaks.ts";
+import { besideInstances } from "./leaks.ts";
 import { fleetsOf } from "./machines/fleets.ts";
 import { hostsOf } from "./machines/hosts.ts";
 import { instancesOf, isInterrupted } from "./machines/instances.ts";
@@ -119,7 +119,11 @@ function awsCloud(
     partsOf: ({ Placement }) => [Placement?.HostId],
     // It still runs for two minutes.
     isEnding: isInterrupted,
-    amounts: (listed, signal) => amountsOf(lookups, listed, signal),
+    // One whose type cannot be read, such as of others, counts as a machine only.
+    async amounts(instance, signal) {
+      const info = await lookups.type(instance.InstanceType ?? "", signal).catch(() => undefined);
+      return listedAmounts(instance, info);
+    },
     quota: (signal) => lookups.quotas(codes, { provider, log }, signal),
     async need({ own: label }: LabelConfig<AwsLabelOwn>, signal) {
       const { instanceType: type } = label;

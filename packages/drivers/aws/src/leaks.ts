@@ -1,8 +1,6 @@
-import type { Instance } from "@aws-sdk/client-ec2";
-import { type CloudPart, type FoundPart, type Resources, tagOf } from "@nodeyard/driver";
+import { type CloudPart, type FoundPart, tagOf } from "@nodeyard/driver";
 import type { Aws } from "./client/aws.ts";
-import type { Lookups } from "./lookups.ts";
-import { listedAmounts, volumeAmounts } from "./quota.ts";
+import { volumeAmounts } from "./quota.ts";
 import { metadataOf } from "./tags.ts";
 
 /**
@@ -42,21 +40,4 @@ export function besideInstances(aws: Aws, codes: ReadonlySet<string>): Readonly<
         void (await aws.maybe("ec2.deleteNetworkInterface", { NetworkInterfaceId }, signal)),
     },
   };
-}
-
-/**
- * The use of the quota by an instance. Instance types of other users are looked up once each. When a type cannot be read, its
- * instance counts only as one instance.
- */
-export async function amountsOf(
-  lookups: Lookups,
-  instances: readonly Instance[],
-  signal: AbortSignal,
-): Promise<(instance: Instance) => Resources> {
-  const types = new Set(instances.map(({ InstanceType = "" }) => InstanceType));
-  const found = [...types].map(
-    async (type) => [type, await lookups.type(type, signal).catch(() => {})] as const,
-  );
-  const infos = new Map(await Promise.all(found));
-  return (instance) => listedAmounts(instance, infos.get(instance.InstanceType ?? "") ?? undefined);
 }

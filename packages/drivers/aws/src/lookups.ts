@@ -1,9 +1,9 @@
 import type { BlockDeviceMapping, Image, InstanceTypeInfo, Subnet } from "@aws-sdk/client-ec2";
 import {
   type Clock,
-  DriverError,
   type Log,
   messageOf,
+  orThrow,
   type Resources,
   SharedValues,
   unlessRefused,
@@ -49,7 +49,7 @@ export function lookupsOf(aws: Aws, clock: Clock) {
     const [id] = /\bami-[0-9a-f]+\b/.exec(value) ?? [];
     const why =
       found === undefined ? "is not there" : `holds ${JSON.stringify(value.slice(0, 80))}, and no AMI`;
-    return orMissing(id, `parameter ${parameter} of Systems Manager ${why}; correct image-parameter`);
+    return orThrow(id, `parameter ${parameter} of Systems Manager ${why}; correct image-parameter`);
   };
 
   /** The newest available AMI that matches. All pages are read, because EC2 does not sort. */
@@ -69,7 +69,7 @@ export function lookupsOf(aws: Aws, clock: Clock) {
       .filter(({ State = "available" }) => State === "available")
       .sort((a, b) => (date(a) < date(b) ? 1 : -1));
     const why = `no image matches image-filters ${JSON.stringify(filters)}; correct them`;
-    return orMissing(newest?.ImageId, why);
+    return orThrow(newest?.ImageId, why);
   };
 
   return {
@@ -81,7 +81,7 @@ export function lookupsOf(aws: Aws, clock: Clock) {
         const call = aws.call("ec2.describeInstanceTypes", { InstanceTypes: [name as never] }, own);
         const found = await unlessRefused(call, "InvalidInstanceType");
         const why = `EC2 has no instance type ${name} in this region; correct instance-type`;
-        return orMissing(found?.InstanceTypes?.[0], why);
+        return orThrow(found?.InstanceTypes?.[0], why);
       };
       return known.get(`instance type ${name}`, { ...FOREVER, load }, signal);
     },
@@ -91,7 +91,7 @@ export function lookupsOf(aws: Aws, clock: Clock) {
       const load = async (own: AbortSignal): Promise<RootDevice> => {
         const { Images } = await aws.call("ec2.describeImages", { ImageIds: [image] }, own);
         const why = `there is no image ${image} in this region, or it is not shared with this account`;
-        const { BlockDeviceMappings: all = [], RootDeviceName } = orMissing(Images?.[0], why);
+        const { BlockDeviceMappings: all = [], RootDeviceName } = orThrow(Images?.[0], why);
         const root = all.find(({ DeviceName }) => DeviceName === RootDeviceName) ?? all[0];
         return { name: root?.DeviceName ?? RootDeviceName ?? "/dev/sda1", ebs: root?.Ebs ?? null };
       };
@@ -113,7 +113,7 @@ export function lookupsOf(aws: Aws, clock: Clock) {
       if (names.length === 0) return all.filter(({ DefaultForAz }) => DefaultForAz === true);
       return names.map((name) => {
         const found = all.find(({ SubnetId }) => SubnetId === name);
-        return orMissing(found, `there is no subnet ${name} in this region; correct subnet-id`);
+        return orThrow(found, `there is no subnet ${name} in this region; correct subnet-id`);
       });
     },
 
@@ -147,9 +147,4 @@ export function lookupsOf(aws: Aws, clock: Clock) {
       return limits;
     },
   };
-}
-
-function orMissing<T>(found: T | undefined, message: string): T {
-  if (found === undefined) throw new DriverError("configuration", message);
-  return found;
 }

@@ -7,7 +7,6 @@ import {
   type BearerToken,
   bearerRequest,
   CallRates,
-  DriverError,
   grantedToken,
   type HttpAnswer,
   type HttpCalls,
@@ -15,6 +14,7 @@ import {
   jsonIn,
   OddAnswer,
   orderFault,
+  orThrow,
   type RequestParts,
   retryAfter,
   Session,
@@ -191,8 +191,8 @@ function urlOf(path: string, query: Query, { resourceManager, subscription }: Id
     throw new OddAnswer(`a link leads to ${to.origin}, and not to Azure`);
   }
   const [, service = "", type = ""] = /\/providers\/([\w.]+)\/(\w+)/.exec(keyOf(path)) ?? [];
-  const version = VERSIONS[`${service}/${type}`] ?? VERSIONS[service];
-  if (version === undefined) throw new DriverError("configuration", `${path} is of no known service`);
+  const known = VERSIONS[`${service}/${type}`] ?? VERSIONS[service];
+  const version = orThrow(known, `${path} is of no known service`);
   const words = new URLSearchParams({ "api-version": version, ...query });
   const root = keyOf(path).startsWith("/subscriptions/") ? "" : `/subscriptions/${subscription}`;
   return `${resourceManager}${root}${path}?${words}`;

@@ -4,11 +4,11 @@ import {
   cloudDriver,
   type Driver,
   type DriverContext,
-  DriverError,
   type LabelConfig,
   launchedLabels,
   type MachineTable,
   memoryEvidence,
+  orThrow,
 } from "@nodeyard/driver";
 import { type AddressedVm, AzureAccount } from "./account.ts";
 import { type AzureLabelOwn, type AzureOrder, type AzureProviderConfig, azureConfig } from "./config.ts";
@@ -63,10 +63,7 @@ function azureCloud(
       properties.storageProfile?.osDisk?.managedDisk?.id.toLowerCase(),
       ...(properties.networkProfile?.networkInterfaces ?? []).map(({ id }) => id.toLowerCase()),
     ],
-    async amounts(_, signal) {
-      const known = await sizes.all(signal);
-      return (vm) => usedBy(vm, known, config.own.location);
-    },
+    amounts: async (vm, signal) => usedBy(vm, await sizes.all(signal), config.own.location),
     async quota(signal) {
       const known = await sizes.all(signal);
       const limits = await sizes.limits([...(await watch.all(signal, false)).values()], signal);
@@ -92,8 +89,7 @@ function azureCloud(
       const id = subnetId(account, config);
       const rest = [sizes.all(signal), watch.all(signal, false)];
       const [subnet] = await Promise.all([account.get(id, signal), ...rest]);
-      if (subnet === undefined)
-        throw new DriverError("configuration", `there is no subnet ${id}; correct network or subnet-id`);
+      orThrow(subnet, `there is no subnet ${id}; correct network or subnet-id`);
     },
   };
 }

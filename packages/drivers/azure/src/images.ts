@@ -7,6 +7,7 @@ import {
   imageSteps,
   keepSecret,
   type OpenFile,
+  orThrow,
   type Piece,
   sentPieces,
   type UploadOrder,
@@ -54,9 +55,8 @@ export function imageStore(
     const begin = `${diskOf(name)}/beginGetAccess`;
     type Access = { accessSAS?: string; AccessSAS?: string };
     const granted = await account.whole<Access>("POST", begin, access, signal);
-    const url = granted?.accessSAS ?? granted?.AccessSAS;
-    if (url === undefined)
-      throw new DriverError("transient", `Azure gave no address to write disk ${name} to`);
+    const why = `Azure gave no address to write disk ${name} to`;
+    const url = orThrow(granted?.accessSAS ?? granted?.AccessSAS, why, "transient");
     keepSecret(new URL(url).searchParams.get("sig"));
     yield* sentPieces({
       ...{ openFile, order, length: PIECE, from, parallel: PARALLEL, stretch: STRETCH, dataOf },

@@ -8,6 +8,7 @@ import {
   type MachineWork,
   machineName,
   noImage,
+  orThrow,
 } from "@nodeyard/driver";
 import { type AddressedVm, type AzureAccount, isUp } from "./account.ts";
 import { vmBody } from "./body.ts";
@@ -110,8 +111,7 @@ async function imageOf(account: AzureAccount, { label, imageExternalId }: AzureO
   if (source === null) throw noImage(label);
   if (!("filter" in source)) return source;
   const id = await account.imageOf(source.filter, signal);
-  if (id !== undefined) return { id };
-  throw new DriverError("configuration", `label ${label.name} has no image here: none fits image-filter`);
+  return { id: orThrow(id, `label ${label.name} has no image here: none fits image-filter`) };
 }
 
 /** Throws when none is configured. */

@@ -39,14 +39,14 @@ export function besideMachines(
           managedBy || /Attached|Reserved/.test(diskState)
             ? null
             : (tagOf(tags) ?? evidence.tagOf("disk", keyOf(id))),
-        imageTag: imageTagOf(tags),
+        imageTag: imageTagOf(tags) ?? undefined,
       })),
       delete: (id, signal) => removeDisk(account, id, signal),
     },
     image: {
       list: async (signal) =>
         (await account.list<AzureResource>(account.path("images"), signal)).map(({ name, tags = {} }) => ({
-          ...{ id: name, tag: null, imageTag: imageTagOf(tags) },
+          ...{ id: name, imageTag: imageTagOf(tags) },
         })),
       delete: (name, signal) => remove(account.path("images", name), signal),
     },

@@ -7,6 +7,7 @@ import {
   type LabelConfig,
   type MachineTable,
   type OpenFile,
+  orThrow,
   type Resources,
   SharedValues,
   tagOf,
@@ -61,7 +62,7 @@ export function gceCloud(
     ...{ quota, limiter: google.limiter },
     place: () => ({ project, region }),
     parts: { disk: disksOf(google, region), ...images.parts },
-    amounts: (listed, signal) => amountsOf(listed, typeOf, signal),
+    amounts: (machine, signal) => amountsOf(machine, typeOf, signal),
     async need({ own }: LabelConfig<GceLabelOwn>, signal) {
       const [at = ""] = zone === null ? await zonesOf(signal) : [zone];
       return labelAmounts(own, await typeOf(at, own.instanceType, signal));
@@ -109,19 +110,17 @@ function disksOf(google: Google, region: string): CloudPart {
   };
 }
 
-/** The use of each machine. One whose type cannot be read, such as of others, counts as a machine only. */
-async function amountsOf(listed: readonly Instance[], typeOf: TypeOf, signal: AbortSignal) {
-  const amounts = await Promise.all(
-    listed.map(async ({ zone, machineType, networkInterfaces, scheduling }) => {
-      const type = last(machineType);
-      const size = await typeOf(last(zone), type, signal).catch(() => undefined);
-      if (size === undefined) return { instances: 1 };
-      const isPublic = networkInterfaces?.[0]?.accessConfigs?.[0] !== undefined;
-      return machineAmounts(type, size, scheduling?.provisioningModel === "SPOT", isPublic);
-    }),
-  );
-  const by = new Map(listed.map((machine, index) => [machine, amounts[index]!]));
-  return (machine: Instance): Resources => by.get(machine)!;
+/** The use of a machine. One whose type cannot be read, such as of others, counts as a machine only. */
+async function amountsOf(
+  { zone, machineType, networkInterfaces, scheduling }: Instance,
+  typeOf: TypeOf,
+  signal: AbortSignal,
+): Promise<Resources> {
+  const type = last(machineType);
+  const size = await typeOf(last(zone), type, signal).catch(() => undefined);
+  if (size === undefined) return { instances: 1 };
+  const isPublic = networkInterfaces?.[0]?.accessConfigs?.[0] !== undefined;
+  return machineAmounts(type, size, scheduling?.provisioningModel === "SPOT", isPublic);
 }
 
 /** A type that a zone does not have is an error of the label. One without its sizes is read again by the next who asks. */
@@ -133,12 +132,8 @@ async function readType(
 ): Promise<MachineType> {
   const path = `/zones/${zone}/machineTypes/${type}`;
   const found = await google.maybe<Partial<MachineType>>({ method: "GET", path }, signal);
-  if (found === undefined)
-    throw new DriverError(
-      "configuration",
-      `there is no machine type ${type} in ${zone}; correct instance-type`,
-    );
-  const { guestCpus, memoryMb } = found;
+  const why = `there is no machine type ${type} in ${zone}; correct instance-type`;
+  const { guestCpus, memoryMb } = orThrow(found, why);
   if (guestCpus === undefined || memoryMb === undefined)
     throw new DriverError("transient", `machine type ${type} of ${zone} came without its size`);
   return { guestCpus, memoryMb };

@@ -107,11 +107,9 @@ function ibmCloud(
     place: () => ({ ...(ibm.account && { account: ibm.account }), region: own.region }),
     parts: { floatingip: addresses.part, volume: volumesOf(ibm, names), ...images.parts },
     partsOf: ({ boot_volume_attachment: boot }) => [boot?.volume?.id],
-    amounts:
-      async () =>
-      ({ vcpu, memory }) => ({
-        ...{ instances: 1, cores: vcpu?.count ?? 0, ram: (memory ?? 0) * 1_024 },
-      }),
+    amounts: ({ vcpu, memory }) => ({
+      ...{ instances: 1, cores: vcpu?.count ?? 0, ram: (memory ?? 0) * 1_024 },
+    }),
     // IBM tells no quota, so that the file does.
     quota: async () => own.quota,
     need: ({ own: label }: LabelConfig<IbmLabelOwn>, signal) => lookups.need(label, signal),

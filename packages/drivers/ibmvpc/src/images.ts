@@ -16,9 +16,7 @@ export function imagesOf({ config: { own }, ibm, clock, names, lookups }: Site, 
   const image: CloudPart = {
     async list(signal) {
       const all = await ibm.list<Image>("images", signal, { visibility: "private" });
-      return all
-        .map(({ id, name }) => ({ id, tag: null, imageTag: names.imageTag(name) }))
-        .filter(({ imageTag }) => imageTag !== null);
+      return all.map(({ id, name }) => ({ id, imageTag: names.imageTag(name) }));
     },
     delete: (id, signal) => ibm.one<void>("DELETE", "images", id, signal),
   };

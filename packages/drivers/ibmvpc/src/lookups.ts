@@ -3,6 +3,7 @@ import {
   DriverError,
   type DriverErrorKind,
   noImage,
+  orThrow,
   SharedValues,
   unlessRefused,
 } from "@nodeyard/driver";
@@ -78,9 +79,8 @@ export function lookupsOf({ ibm, clock, config }: Pick<Site, "ibm" | "clock" | "
     async place({ pool, az }: Pick<IbmOrder, "pool" | "az">, signal: AbortSignal) {
       const { vpc, byZone } = await network(pool.own, signal);
       const zone = az ?? [...byZone.keys()].sort()[0]!;
-      const subnet = byZone.get(zone);
-      if (subnet !== undefined) return { vpc, zone, subnet };
-      throw new DriverError("unsupported", `pool ${pool.name} has no subnet in zone ${zone}`);
+      const why = `pool ${pool.name} has no subnet in zone ${zone}`;
+      return { vpc, zone, subnet: orThrow(byZone.get(zone), why, "unsupported") };
     },
 
     /** SSH keys by their names. */
@@ -102,9 +102,8 @@ export function lookupsOf({ ibm, clock, config }: Pick<Site, "ibm" | "clock" | "
         const make = () => ibm.call<Named>("POST", path, until, { of, body: { name } });
         // Another launcher makes it at the same time, or the answer of an earlier try was lost.
         const made = async () => (await unlessRefused(make(), 409, IN_USE)) ?? read();
-        const found = (await read()) ?? (await made());
-        if (found !== undefined) return { id: found.id };
-        throw new DriverError("transient", `resource group ${name} is being made, and not listed yet`);
+        const why = `resource group ${name} is being made, and not listed yet`;
+        return { id: orThrow((await read()) ?? (await made()), why, "transient").id };
       };
       return known.get(`resource group ${name}`, { load, ...SLOW }, signal);
     },
@@ -114,9 +113,8 @@ export function lookupsOf({ ibm, clock, config }: Pick<Site, "ibm" | "clock" | "
       const of = (amount: Amount | undefined) => amount?.value ?? amount?.default ?? Number.NaN;
       const load = async (until: AbortSignal) => {
         type Profile = { readonly vcpu_count?: Amount; readonly memory?: Amount };
-        const found = await ibm.one<Profile>("GET", "instance/profiles", profile, until);
-        if (found === undefined)
-          throw new DriverError("configuration", `there is no profile ${profile}; correct profile`);
+        const answer = await ibm.one<Profile>("GET", "instance/profiles", profile, until);
+        const found = orThrow(answer, `there is no profile ${profile}; correct profile`);
         const size = { instances: 1, cores: of(found.vcpu_count), ram: of(found.memory) * 1_024 };
         if (size.cores > 0 && size.ram > 0) return size;
         throw new DriverError("transient", `profile ${profile} came without its size`);
@@ -138,8 +136,7 @@ export function lookupsOf({ ibm, clock, config }: Pick<Site, "ibm" | "clock" | "
         const fits = (one: Image) => (filter === null ? one.name === name : isLike(one, filter));
         const made = ({ created_at = "" }: Image) => Date.parse(created_at) || 0;
         const [newest] = all.filter(fits).sort((a, b) => made(b) - made(a));
-        if (newest !== undefined) return { id: newest.id };
-        throw new DriverError("configuration", `there is no ${what}; correct the cloud-image`);
+        return { id: orThrow(newest, `there is no ${what}; correct the cloud-image`).id };
       };
       return known.get(what, { load, ...SOON }, signal);
     },
@@ -148,8 +145,7 @@ export function lookupsOf({ ibm, clock, config }: Pick<Site, "ibm" | "clock" | "
 
 function find<T extends Named>(all: readonly T[], name: string, what: string, kind: DriverErrorKind): T {
   const found = all.find((one) => one.name === name);
-  if (found !== undefined) return found;
-  throw new DriverError(kind, `${what} ${name} in the region; correct the name`);
+  return orThrow(found, `${what} ${name} in the region; correct the name`, kind);
 }
 
 /** Whether an image has everything that a filter names. Newer versions of the API say of the owner only who may see the image. */

@@ -19,8 +19,8 @@ export interface FoundPart {
   readonly on?: readonly (string | null | undefined)[];
   /** Whose it is, by its own tag or by evidence; null, the default: nothing says so, or it must not be deleted now. */
   readonly tag?: Tag | null;
-  /** Whose upload made it. */
-  readonly imageTag?: ImageTag | null;
+  /** Whose upload made it; null: an image of others, which no listing shows. */
+  readonly imageTag?: ImageTag | null | undefined;
   /** Its use of the quota. Default: none. */
   readonly resources?: Resources;
 }
@@ -35,11 +35,8 @@ export interface CloudPart {
 
 /** What a cloud says about its machines and about what stands beside them, for the judgement of a listing. */
 export interface Listing<T> {
-  /**
-   * The use of the quota of each listed machine, without its parts, which count with it. For what has to be looked up there is one call for
-   * all machines.
-   */
-  amounts(listed: readonly T[], signal: AbortSignal): Promise<(machine: T) => Resources>;
+  /** The use of the quota of a listed machine, without its parts, which count with it. It is asked for all machines at once. */
+  amounts(machine: T, signal: AbortSignal): Resources | Promise<Resources>;
   /** Ids of parts of a machine that do not name it themselves. */
   readonly partsOf?: (machine: T) => readonly (string | undefined)[];
   /** Whether a machine that still runs is taken back by the cloud, so that nobody may get it. */
@@ -163,10 +160,13 @@ export function cloudMethods<T, Part>(
       const lists = Object.entries(parts).map(async ([type, { list }]) =>
         ((await list?.(signal)) ?? []).map((part) => ({ type, ...part })),
       );
-      const beside = (await Promise.all(lists)).flat();
+      // Images that nobody uploaded from here are none of ours.
+      const beside = (await Promise.all(lists)).flat().filter(({ imageTag }) => imageTag !== null);
       // Machines are listed last, so that parts of one that is made meanwhile find it in the list.
       const listed = [...(await machines.watch.whole(signal)).values()];
-      const amounts = await cloud.amounts(listed, signal);
+      const used = listed.map(async (one) => [one, await cloud.amounts(one, signal)] as const);
+      const known = new Map(await Promise.all(used));
+      const amounts = (machine: T) => known.get(machine)!;
       return listedResources(listed, beside, { ...cloud, ...machines.cloud, amounts });
     },
     /** A machine goes after what `first` removes, and is not waited for. What `last` would remove is a part, which is then listed alone. */

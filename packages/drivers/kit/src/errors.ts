@@ -60,6 +60,16 @@ export class LostMetadata extends DriverError {
   }
 }
 
+/** The value, if there is one; throws a DriverError otherwise. */
+export function orThrow<T>(
+  value: T | undefined,
+  message: string,
+  kind: DriverErrorKind = "configuration",
+): T {
+  if (value !== undefined) return value;
+  throw new DriverError(kind, message);
+}
+
 /** Returns a DriverError unchanged; any other error becomes `fatal`, with `place` before its message. */
 export function asDriverError(error: unknown, place: string): DriverError {
   if (error instanceof DriverError) return error;

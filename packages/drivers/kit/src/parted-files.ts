@@ -82,10 +82,7 @@ export function partedFiles<Mark>(
     async list(signal) {
       const begun = (await store.begun(prefix, signal)).map(([key]) => key);
       const keys = new Set([...(await store.whole(prefix, signal)), ...begun]);
-      return [...keys].flatMap((id) => {
-        const imageTag = tagOf(id);
-        return imageTag === null ? [] : { id, tag: null, imageTag };
-      });
+      return [...keys].map((id) => ({ id, imageTag: tagOf(id) }));
     },
     delete: remove,
   };

@@ -55,14 +55,11 @@ export function imageStore(
   };
 }
 
-/** The uploaded images of the project; what others made is none of ours. */
+/** The images of the project. */
 export const imagePart = (client: LxdClient): CloudPart => ({
   async list(signal) {
     const images = await client.get(IMAGES, "/images", signal, { recursion: "1" });
-    return images.flatMap(({ fingerprint: id, properties }) => {
-      const imageTag = imageTagOf(properties);
-      return imageTag === null ? [] : [{ id, tag: null, imageTag }];
-    });
+    return images.map(({ fingerprint: id, properties }) => ({ id, imageTag: imageTagOf(properties) }));
   },
   delete: (fingerprint, signal) => remove(client, fingerprint, signal),
 });

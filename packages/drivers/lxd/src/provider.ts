@@ -40,6 +40,7 @@ export function openLxd(
       ...(observe && { observe }),
     });
     const projectPath = `/projects/${encodeURIComponent(project)}`;
+    const images = imagePart(client);
     let server: Server | undefined;
     // `check` has read it before anything else is called.
     const known = () => server as Server;
@@ -62,12 +63,7 @@ export function openLxd(
       makeMs: config.launchTimeoutMs,
       make: async (order: LxdOrder) => makeCall(client, order, sourceOf(order, pem), known()),
       describe: async (_, machine) => describe(machine, known()),
-      async amounts(_, signal) {
-        // With each list, as the certificate may have been renewed: what is made from now on is at the new place.
-        await learn(signal);
-        return amountsOf;
-      },
-      isEnding: hasEnded,
+      ...{ amounts: amountsOf, isEnding: hasEnded },
       need: async ({ own }) => needOf(own),
       async quota(signal) {
         const targets = (await members(signal))?.map((target) => ({ target })) ?? [{}];
@@ -77,7 +73,16 @@ export function openLxd(
         ]);
         return limitsOf(limits, hosts);
       },
-      parts: { image: imagePart(client) },
+      parts: {
+        image: {
+          ...images,
+          async list(signal) {
+            // With each list, as the certificate may have been renewed: what is made from now on is at the new place.
+            await learn(signal);
+            return images.list!(signal);
+          },
+        },
+      },
       console: async (name, signal) => (await client.console(name, signal))?.slice(-CONSOLE_LENGTH) ?? null,
       zones: async (_, signal) => (await members(signal)) ?? [known().server_name],
       images: imageStore(client, blob, {

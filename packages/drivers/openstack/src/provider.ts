@@ -33,7 +33,7 @@ export function openstackCloud(
   return {
     ...{ ...serverWork(parts), suspends: suspendsOf(parts) },
     parts: besideServers(parts),
-    amounts: (listed, signal) => amountsOf(parts, listed, signal),
+    amounts: (server, signal) => amountsOf(parts, server, signal),
     quota: (signal) => quotaOf(api, signal),
     need: (label: LabelConfig<OpenstackLabelOwn>, signal) => need(parts, label, signal),
     console: (id, signal) => consoleOf(parts, id, signal),
@@ -79,14 +79,11 @@ async function need(parts: Parts, label: LabelConfig<OpenstackLabelOwn>, signal:
 }
 
 /**
- * Cores and RAM of servers. Flavors are inline since microversion 2.47; before, or for deleted flavors, only if the flavor is
+ * Cores and RAM of a server. Flavors are inline since microversion 2.47; before, or for deleted flavors, only if the flavor is
  * known. Otherwise they count as 0, so the quota seems freer than it is, and nova's refusal decides.
  */
-async function amountsOf({ lookups }: Parts, servers: readonly Server[], signal: AbortSignal) {
-  const isInline = servers.every(({ flavor }) => flavor.vcpus !== undefined || flavor.id === undefined);
-  const known = new Map((isInline ? [] : await lookups.flavors(signal)).map((one) => [one.id, one]));
-  return ({ flavor: { id = "", vcpus = 0, ram = 0 } }: Server): Resources => {
-    const flavor = known.get(id) ?? { vcpus, ram };
-    return { instances: 1, cores: flavor.vcpus, ram: flavor.ram };
-  };
+async function amountsOf({ lookups }: Parts, { flavor }: Server, signal: AbortSignal): Promise<Resources> {
+  const isInline = flavor.vcpus !== undefined || flavor.id === undefined;
+  const known = isInline ? flavor : (await lookups.flavors(signal)).find(({ id }) => id === flavor.id);
+  return { instances: 1, cores: known?.vcpus ?? 0, ram: known?.ram ?? 0 };
 }

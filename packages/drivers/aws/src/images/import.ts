@@ -2,6 +2,7 @@ import {
   CALL_MS,
   DriverError,
   isOfUpload,
+  orThrow,
   polled,
   type Step,
   sleep,
@@ -27,16 +28,13 @@ const ACTIVE = /^(active|pending|updating|validating|validated|converting|prepar
  */
 export async function* importFile(
   upload: Upload,
-  files: ReturnType<typeof filesOf>,
+  ofBucket: ReturnType<typeof filesOf>,
   signal: AbortSignal,
 ): AsyncGenerator<number | Step, string, void> {
   const { order, aws, settings, clock, own } = upload;
   const kind = own.importMethod === "image" ? "image" : "snapshot";
-  if (files === undefined)
-    throw new DriverError(
-      "configuration",
-      "uploads need object-storage with a bucket-name; add it to the provider",
-    );
+  const why = "uploads need object-storage with a bucket-name; add it to the provider";
+  const files = orThrow(ofBucket, why);
   const key = uploadKey(order.tag);
   const Tags = tagListOf(uploadMetadata(order));
 
@@ -85,8 +83,8 @@ export async function* importFile(
   if (isNew) await sleep(clock, POLL_MS, signal);
   const task = await polled(clock, POLL_MS, signal, async () => {
     const [now] = await items.tasks(kind, signal, id);
-    if (now === undefined) throw new DriverError("transient", `import ${id} is gone`);
-    return ACTIVE.test(now.state) ? undefined : now;
+    const there = orThrow(now, `import ${id} is gone`, "transient");
+    return ACTIVE.test(there.state) ? undefined : there;
   });
   // Before the state is judged: the file of a failed import is of no use, since the next attempt may have another one.
   await files.delete(key, signal);

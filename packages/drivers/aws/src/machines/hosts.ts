@@ -10,6 +10,7 @@ import {
   type MakeCall,
   type Metadata,
   NodeMachines,
+  orThrow,
   type Tag,
   tagOf,
   unlessRefused,
@@ -137,8 +138,7 @@ function allocation(aws: Aws, order: AwsOrder, tags: Metadata): MakeCall {
     TagSpecifications: tagSpecifications(["dedicated-host"], tags),
   };
   return async (signal) => {
-    const id = (await aws.call("ec2.allocateHosts", request, signal)).HostIds?.[0];
-    if (id === undefined) throw new DriverError("transient", "AllocateHosts answered without a host");
-    return id;
+    const [id] = (await aws.call("ec2.allocateHosts", request, signal)).HostIds ?? [];
+    return orThrow(id, "AllocateHosts answered without a host", "transient");
   };
 }

@@ -1,5 +1,5 @@
 import type { EbsBlockDevice, RunInstancesRequest } from "@aws-sdk/client-ec2";
-import { DriverError, type Log, labelTags, type Metadata, noImage, present } from "@nodeyard/driver";
+import { type Log, labelTags, type Metadata, noImage, orThrow, present } from "@nodeyard/driver";
 import type { AwsAccount } from "../account.ts";
 import type { AwsLabelOwn, AwsOrder, AwsPoolOwn } from "../config.ts";
 import type { VolumeKeys } from "../config-table.ts";
@@ -27,9 +27,7 @@ export function launchesOf({ aws, lookups }: AwsAccount, log: Log) {
     const [best] = (await lookups.subnets(names, signal))
       .filter(({ AvailabilityZone }) => az === null || AvailabilityZone === az)
       .sort((a, b) => (b.AvailableIpAddressCount ?? 0) - (a.AvailableIpAddressCount ?? 0));
-    if (best?.SubnetId !== undefined) return best.SubnetId;
-    const why = `pool ${pool.name} has no subnet in zone ${az}; correct subnet-ids`;
-    throw new DriverError("configuration", why);
+    return orThrow(best?.SubnetId, `pool ${pool.name} has no subnet in zone ${az}; correct subnet-ids`);
   };
 
   return {
@@ -47,9 +45,7 @@ export function launchesOf({ aws, lookups }: AwsAccount, log: Log) {
     /** Makes exactly one machine, and returns its id. */
     async run(order: AwsOrder, resolved: Resolved, token: string, signal: AbortSignal): Promise<string> {
       const { Instances } = await aws.call("ec2.runInstances", runBody(order, resolved, token), signal);
-      const id = Instances?.[0]?.InstanceId;
-      if (id === undefined) throw new DriverError("transient", "RunInstances answered without an instance");
-      return id;
+      return orThrow(Instances?.[0]?.InstanceId, "RunInstances answered without an instance", "transient");
     },
   };
 }

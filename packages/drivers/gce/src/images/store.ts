@@ -53,9 +53,7 @@ export function imagesOf({ google, clock, openFile, own, owner }: StoreParts): {
   const image: CloudPart = {
     async list(signal) {
       const all = await google.list<Image>("/global/images", signal);
-      return all
-        .map((one) => ({ id: idOf(one), tag: null, imageTag: imageTagOf(marksIn(one.description)) }))
-        .filter(({ imageTag }) => imageTag !== null);
+      return all.map((one) => ({ id: idOf(one), imageTag: imageTagOf(marksIn(one.description)) }));
     },
     async delete(id, signal) {
       if (!id.startsWith(root)) return;

@@ -1,4 +1,4 @@
-import { CALL_MS, DriverError, type MachineTable, type MachineWork, machineName } from "@nodeyard/driver";
+import { CALL_MS, type MachineTable, type MachineWork, machineName, orThrow } from "@nodeyard/driver";
 import type { GceOrder, GceProviderConfig } from "../config.ts";
 import { insertBody } from "./body.ts";
 import { type Instance, type Instances, idOf, last } from "./instances.ts";
@@ -31,7 +31,6 @@ export function instanceWork(
 }
 
 function zoneOf({ own, name }: GceProviderConfig, { az, pool }: GceOrder): string {
-  const zone = az ?? pool.availabilityZones[0] ?? own.zone;
-  if (zone != null) return zone;
-  throw new DriverError("transient", `${name}: no zone was chosen, as the region's zones are not known yet`);
+  const zone = az ?? pool.availabilityZones[0] ?? own.zone ?? undefined;
+  return orThrow(zone, `${name}: no zone was chosen, as the region's zones are not known yet`, "transient");
 }

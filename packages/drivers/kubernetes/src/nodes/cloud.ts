@@ -60,9 +60,7 @@ export function kubeCloud(
       hostKeys: [],
       access: await nodes.portOf(object, signal),
     }),
-    amounts: async () => (object) => nodes.amounts(object),
-    isEnding: (object) => nodes.isEnding(object),
-    need: (label, signal) => nodes.need(label, signal),
+    ...{ amounts: nodes.amounts, isEnding: nodes.isEnding, need: nodes.need },
     handover: {
       async ready(tag, step) {
         const object = await standing(tag, step);
