@@ -13,7 +13,6 @@ const ACTIONS: Partial<Record<Call, readonly string[]>> = {
   "s3.completeMultipartUpload": ["s3:PutObject"],
   "s3.listMultipartUploads": ["s3:ListBucketMultipartUploads"],
   "s3.listParts": ["s3:ListMultipartUploadParts"],
-  "s3.headObject": ["s3:GetObject"],
   "s3.listObjectsV2": ["s3:ListBucket"],
 };
 

@@ -9,10 +9,7 @@ const PAGE = 1_000;
 /** Milliseconds after which a new machine must be listed (EC2 API Reference, "Eventual consistency"). */
 export const LISTED_MS = 60_000;
 
-/**
- * One credential in one region: the connections, lists and rate limit that its providers share. It belongs to no provider:
- * nothing in it depends on a pool or label.
- */
+/** One credential in one region: connections, lists and rate limit that its providers share. Nothing in it depends on a pool or label. */
 export class AwsAccount implements Account {
   readonly aws: Aws;
   /** All instances of the account in the region, also those of other users. Terminated instances are left out. */

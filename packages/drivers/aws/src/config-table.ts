@@ -169,10 +169,7 @@ const provider = {
   "max-resources": Key.amounts("Limits by quota code."),
 };
 
-/**
- * The tables of driver `aws` (docs/contract/config.md). What Nodepool has not is marked OURS; what its validator does not know, though it
- * works there, DOCUMENTED.
- */
+/** The tables of driver `aws` (docs/contract/config.md): OURS is what Nodepool lacks, DOCUMENTED what works there and its validator refuses. */
 export const tables = {
   ...{ provider, pool, label },
   needed: "validator",
@@ -187,7 +184,3 @@ export const tables = {
 /** Settings for turning an upload of a diskimage into an AMI. */
 export type AwsDiskimage = Values<typeof diskimage>;
 export type VolumeKeys = Values<ReturnType<typeof volume<string | null>>>;
-export type CloudImageKeys = Values<typeof cloudImage>;
-export type ProviderKeys = Values<typeof provider>;
-export type PoolKeys = Values<typeof pool>;
-export type LabelKeys = Values<typeof label>;

@@ -6,15 +6,12 @@ import {
   type OwnOf,
   type Reader,
   type Resources,
+  type Values,
 } from "@nodeyard/driver";
-import {
-  type CloudImageKeys,
-  type LabelKeys,
-  type PoolKeys,
-  type ProviderKeys,
-  tables,
-  type VolumeKeys,
-} from "./config-table.ts";
+import { tables, type VolumeKeys } from "./config-table.ts";
+
+type Keys<L extends "provider" | "pool" | "label"> = Values<(typeof tables)[L]>;
+type CloudImageKeys = Values<typeof tables.images.cloudImage>;
 
 /** How a label finds its AMI: by id, by filters (the newest match counts), or by a parameter of Systems Manager. */
 export type ImageSource =
@@ -67,17 +64,11 @@ export const awsConfig = cloudConfig("aws", tables, {
 
 /** A compiled provider of the aws driver. */
 export type AwsProviderConfig = ConfigOf<typeof awsConfig>;
-/** The driver's part of a provider. */
 export type AwsProviderOwn = OwnOf<typeof awsConfig, "provider">;
-/** The driver's part of a pool. */
 export type AwsPoolOwn = OwnOf<typeof awsConfig, "pool">;
-/** The driver's part of a label, with its image. */
 export type AwsLabelOwn = OwnOf<typeof awsConfig, "label">;
 export type AwsOrder = OrderOf<typeof awsConfig>;
-/**
- * Machine type of a label for grouping and prices. Labels of one type and market fail together and cost the same. `chosen`: the type that a
- * fleet chose.
- */
+/** Machine type of a label: labels of one type and market fail together and cost the same. `chosen`: the type that a fleet chose. */
 export function machineType(
   { instanceType, fleet, spot, dedicatedHost }: AwsLabelOwn,
   chosen?: string,
@@ -100,7 +91,7 @@ function refuseVolume(at: Reader, { volumeType: type, iops, throughput }: Volume
 }
 
 /** Names of zones, local ones too, begin with their region's, where both have the form of AWS. */
-function refuseZone({ at, availabilityZone: zone }: Entry<PoolKeys>, region: string | null): void {
+function refuseZone({ at, availabilityZone: zone }: Entry<Keys<"pool">>, region: string | null): void {
   const isOfAws = /^[a-z]+(-[a-z]+)+-\d/;
   if (zone === null || region === null || !isOfAws.test(zone) || !isOfAws.test(region)) return;
   if (!zone.startsWith(region))
@@ -129,7 +120,7 @@ const STRATEGIES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Reports what no launch can do: dedicated hosts need one zone, and cannot be spot machines. */
-function refuseMarket({ at, ...label }: Entry<LabelKeys>, pool: PoolKeys): void {
+function refuseMarket({ at, ...label }: Entry<Keys<"label">>, pool: Keys<"pool">): void {
   const strategy = label.fleet?.allocationStrategy;
   const market = label.spot ? "spot" : "on-demand";
   if (strategy && !STRATEGIES[market]!.includes(strategy))
@@ -144,13 +135,15 @@ function refuseMarket({ at, ...label }: Entry<LabelKeys>, pool: PoolKeys): void 
 }
 
 /** Limits of the pool. A pool's own key takes precedence over the provider's. */
-function limitsOf(provider: Pick<ProviderKeys, "limits" | "maxResources">, pool: Entry<PoolKeys>): Resources {
+function limitsOf(
+  provider: Pick<Keys<"provider">, "limits" | "maxResources">,
+  pool: Entry<Keys<"pool">>,
+): Resources {
   const of = (name: string) => (pool.at.has(name) ? pool : provider).limits;
-  return {
+  const own = {
     instances: of("max-servers").instances,
     cores: of("max-cores").cores,
     ram: of("max-ram").ram,
-    ...provider.maxResources,
-    ...pool.maxResources,
   };
+  return { ...own, ...provider.maxResources, ...pool.maxResources };
 }

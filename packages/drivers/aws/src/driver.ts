@@ -2,17 +2,21 @@ import type { Instance } from "@aws-sdk/client-ec2";
 import {
   CALL_MS,
   type Cloud,
+  type CloudPart,
   cloudDriver,
   type Driver,
   type DriverContext,
   DriverError,
+  type FoundPart,
   type LabelConfig,
   launchedLabels,
   type MachineTable,
   type OpenFile,
   type PoolConfig,
+  tagOf,
 } from "@nodeyard/driver";
 import { AwsAccount } from "./account.ts";
+import type { Aws } from "./client/aws.ts";
 import {
   type AwsLabelOwn,
   type AwsOrder,
@@ -24,14 +28,14 @@ import {
 import type { sdk } from "./edge/sdk.ts";
 import { mapError } from "./errors.ts";
 import { awsImages } from "./images/store.ts";
-import { besideInstances } from "./leaks.ts";
 import { fleetsOf } from "./machines/fleets.ts";
 import { hostsOf } from "./machines/hosts.ts";
 import { instancesOf, isInterrupted } from "./machines/instances.ts";
 import { launchesOf } from "./machines/launch.ts";
 import { followNotices } from "./notices.ts";
 import { pricesOf } from "./prices.ts";
-import { labelAmounts, labelCodes, listedAmounts } from "./quota.ts";
+import { labelAmounts, labelCodes, listedAmounts, volumeAmounts } from "./quota.ts";
+import { metadataOf } from "./tags.ts";
 
 /** Dependencies of the driver on its host. Tests pass their own. */
 export interface AwsHost {
@@ -58,10 +62,7 @@ export function createAwsDriver({ sdk: modules, openFile }: AwsHost): Driver<Aws
   );
 }
 
-/**
- * A provider of an account and region. With a notice queue or spot labels it follows notices until it is closed. `closed` ends what goes on
- * without a caller.
- */
+/** A provider of an account and region. `closed` ends what goes on without a caller, such as the reading of notices. */
 function awsCloud(
   config: AwsProviderConfig,
   context: DriverContext,
@@ -115,7 +116,7 @@ function awsCloud(
       const remark = await instances.interruption(found, step);
       if (remark !== undefined) yield { step: "tell", deadlineMs: CALL_MS, remark };
     },
-    parts: { host: hosts.part, ...besideInstances(aws, codes), ...images.parts },
+    parts: { host: hosts.part, ...besideInstances(aws), ...images.parts },
     partsOf: ({ Placement }) => [Placement?.HostId],
     // It still runs for two minutes.
     isEnding: isInterrupted,
@@ -151,6 +152,41 @@ function awsCloud(
       await fleets.reconcile(signal);
       const hasNotices = own.noticeQueue !== null || labels.some((label) => label.own.spot);
       if (hasNotices) void followNotices(account, config, context, closed);
+    },
+  };
+}
+
+/** What stands beside instances, but for hosts, in the whole account. Ours was tagged by the call that made it; Nodepool's gets no tag. */
+function besideInstances(aws: Aws): Readonly<Record<string, CloudPart>> {
+  return {
+    volume: {
+      async list(signal) {
+        // Those of other users use the same quota.
+        const all = await aws.list("ec2.describeVolumes", "Volumes", {}, signal);
+        return all.flatMap((volume): readonly FoundPart[] => {
+          const { VolumeId: id, Attachments = [], State, Tags, VolumeType, Size, Iops } = volume;
+          if (id === undefined || State === "deleted" || State === "deleting") return [];
+          // A volume in another state is attached or being attached, so a deletion would fail, or hit a machine that has just come up.
+          const isFree = State === "available" || State === "error";
+          const tag = isFree ? tagOf(metadataOf(Tags)) : null;
+          const on = Attachments.map(({ InstanceId }) => InstanceId);
+          return [{ id, on, tag, resources: volumeAmounts(VolumeType, Size, Iops) }];
+        });
+      },
+      delete: (VolumeId, signal) => aws.maybe("ec2.deleteVolume", { VolumeId }, signal),
+    },
+    // Tagged ones without a machine. EC2 deletes them with their machine unless that fails. They use no quota that is counted here.
+    interface: {
+      async list(signal) {
+        const Filters = [
+          { Name: "status", Values: ["available"] },
+          { Name: "tag-key", Values: ["nodeyard_installation"] },
+        ];
+        const all = await aws.list("ec2.describeNetworkInterfaces", "NetworkInterfaces", { Filters }, signal);
+        return all.map(({ NetworkInterfaceId: id = "", TagSet }) => ({ id, tag: tagOf(metadataOf(TagSet)) }));
+      },
+      delete: (NetworkInterfaceId, signal) =>
+        aws.maybe("ec2.deleteNetworkInterface", { NetworkInterfaceId }, signal),
     },
   };
 }

@@ -8,37 +8,33 @@ const TABLE: readonly FaultRow[] = [
   // The account's quota is used up.
   {
     kind: "quota",
-    codes: [
+    codes:
       /^((Instance|Vcpu|Host|Volume|Address|NetworkInterface|Snapshot|MaxIOPS)LimitExceeded|MaxSpot(Instance|FleetRequest)CountExceeded|ResourceCountLimitExceeded|ServiceQuotaExceededException)$/,
-    ],
   },
   // AWS has no capacity in that zone.
   {
     kind: "capacity",
-    codes: [
+    codes:
       /^(Insufficient((Instance|Host|ReservedInstance|Volume|Address)?Capacity|CapacityOnHost|FreeAddressesInSubnet)|UnfulfillableCapacity|SpotMaxPriceTooLow)$/,
-    ],
   },
   // The zone never has the instance type; another zone may. Or the instance is of a kind that cannot be stopped.
-  { kind: "unsupported", codes: [/^Unsupported(Operation)?$/] },
+  { kind: "unsupported", codes: /^Unsupported(Operation)?$/ },
   // Caused by another operation in progress; soon over.
   {
     kind: "transient",
-    codes: [
+    codes:
       /^(IncorrectInstanceState|IncorrectState|IdempotentParameterMismatch|InvalidStateTransition|InvalidSnapshot\.InUse|VolumeInUse|DependencyViolation)$/,
-    ],
   },
   {
     kind: "access",
-    codes: [
+    codes:
       /^(AuthFailure|InvalidAccessKeyId|InvalidClientTokenId|UnrecognizedClientException|SignatureDoesNotMatch|ExpiredToken(Exception)?|RequestExpired)$/,
-    ],
     remedy: "check the credentials of the provider's profile",
   },
   // The credentials are valid, but their policy lacks the action.
   {
     kind: "access",
-    codes: [/^(UnauthorizedOperation|AccessDenied(Exception)?)$/],
+    codes: /^(UnauthorizedOperation|AccessDenied(Exception)?)$/,
     remedy: 'compare the policy of the credential with that of "nodeyard docs connect-aws"',
   },
   // Terms of an image that nobody has accepted yet.
@@ -49,11 +45,10 @@ const TABLE: readonly FaultRow[] = [
   // configuration file, which is then wrong.
   {
     kind: "not-found",
-    codes: [
+    codes:
       /^Invalid(InstanceI[Dd]|Volume|Snapshot|HostI[Dd]|NetworkInterfaceID|LaunchTemplateName|LaunchTemplateId|ConversionTaskId)\./,
-    ],
   },
-  { kind: "configuration", codes: [/^(Invalid|Missing|Malformed|NoSuch|Unknown|Validation)|NotFound$/] },
+  { kind: "configuration", codes: /^(Invalid|Missing|Malformed|NoSuch|Unknown|Validation)|NotFound$/ },
   // A code that nobody knows says more than its status. 301, 307: S3 names the region of a bucket.
   { kind: "fatal", statuses: [301, 307, 400, 401, 403, 404, 409, 412] },
 ];

@@ -33,10 +33,7 @@ export interface RootDevice {
 
 export type Lookups = ReturnType<typeof lookupsOf>;
 
-/**
- * Facts of an account that seldom change: instance types, images, subnets, quotas. Concurrent callers share a call. A name that EC2 does not
- * know rejects with `configuration`.
- */
+/** Facts of an account that seldom change. Concurrent callers share a call. A name that EC2 does not know rejects with `configuration`. */
 export function lookupsOf(aws: Aws, clock: Clock) {
   /** Also for what others look up. */
   const known = new SharedValues(clock);
@@ -134,10 +131,8 @@ export function lookupsOf(aws: Aws, clock: Clock) {
       };
       const all = await known.get("list of service quotas", { ...QUOTAS, load }, signal).catch((error) => {
         if (!wasRefused(error.cause, /^AccessDenied/)) throw error;
-        log.warn(
-          { provider, error: messageOf(error) },
-          "may not read service quotas; only the limits of the file count",
-        );
+        const facts = { provider, error: messageOf(error) };
+        log.warn(facts, "may not read service quotas; only the limits of the file count");
         return [];
       });
       const limits: Record<string, number> = {};

@@ -35,10 +35,7 @@ const KINDS: ReadonlyMap<unknown, Notice["kind"]> = new Map([
   ["EC2 Spot Instance Interruption Warning", "interruption"],
 ]);
 
-/**
- * The notice in a message of the queue; null for any other message, which is then deleted: a rule of EventBridge may send more
- * than is needed.
- */
+/** The notice in a message of the queue; null for any other, which is then deleted: a rule of EventBridge may send more than is needed. */
 export function noticeOf(body: string): Notice | null {
   try {
     const event = JSON.parse(body);
@@ -115,10 +112,7 @@ export async function followNotices(
 
   /** Instances whose requests were taken. These stay listed for a while; a queue's messages are deleted when they were taken. */
   let seen: ReadonlySet<string> = new Set();
-  /**
-   * Takes spot requests whose machines EC2 takes back, while no queue is read. Their status changes at the notice, while the instance still
-   * says that it runs for two minutes.
-   */
+  /** Takes spot requests whose machines EC2 takes back, while no queue is read. At the notice only their status changes, not the instance's. */
   const lookAtRequests = async () => {
     const request = { Filters: [{ Name: "status-code", Values: TAKEN_BACK }] };
     const call = "ec2.describeSpotInstanceRequests";
@@ -140,8 +134,8 @@ export async function followNotices(
         failures = 0;
       } catch (error) {
         if (stop.aborted) return;
-        const facts = { provider: provider, error: messageOf(error) };
-        if (failures === 0) log.warn(facts, "cannot read notices; will retry");
+        if (failures === 0)
+          log.warn({ provider, error: messageOf(error) }, "cannot read notices; will retry");
         await sleep(clock, backoff(random, failures++, 1_000, SLOWEST_MS), stop).catch(() => {});
       }
     }

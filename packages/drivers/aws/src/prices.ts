@@ -9,18 +9,10 @@ const SPOT_MS = 600_000;
 /** Prices by zone; the null key holds the list price, which is the same in every zone. */
 type Zoned = ReadonlyMap<string | null, Price>;
 
-/**
- * Price per hour of Linux without a licence. On-demand and host prices come from the Price List API, spot prices from EC2's spot price
- * history, whose newest entry of each zone is the current price. Volumes, addresses and traffic are not included.
- */
+/** Price per hour of Linux without a licence, volumes, addresses and traffic: of the Price List API, or of EC2's newest spot price in a zone. */
 export function pricesOf(aws: Aws, { known }: Lookups, clock: Clock): Prices {
   /** The list price of a type, or of a host of its family. Empty when AWS sells none in the region. */
-  async function listPrice(
-    type: string,
-    isHost: boolean,
-    regionCode: string,
-    signal: AbortSignal,
-  ): Promise<Zoned> {
+  async function listPrice(type: string, isHost: boolean, regionCode: string, signal: AbortSignal) {
     // Hosts are sold by family, without the size.
     const wanted = isHost
       ? { productFamily: "Dedicated Host", instanceType: type.split(".", 1)[0]! }
@@ -28,15 +20,14 @@ export function pricesOf(aws: Aws, { known }: Lookups, clock: Clock): Prices {
           ...{ instanceType: type, tenancy: "Shared", capacitystatus: "Used" },
           ...{ operatingSystem: "Linux", preInstalledSw: "NA", licenseModel: "No License required" },
         };
-    const Filters = Object.entries({ regionCode, ...wanted }).map(([Field, Value]) => ({
-      ...({ Type: "TERM_MATCH", Field, Value } as const),
-    }));
+    const matching = ([Field, Value]: [string, string]) => ({ Type: "TERM_MATCH" as const, Field, Value });
+    const Filters = Object.entries({ regionCode, ...wanted }).map(matching);
     // The Price List API has endpoints in a few regions only; each has the prices of all regions of its partition.
     const home = aws.in(regionCode.startsWith("cn-") ? "cn-northwest-1" : "us-east-1");
     const request = { ServiceCode: "AmazonEC2", Filters };
     const products = await home.list("pricing.getProducts", "PriceList", request, signal);
     const [price] = products.flatMap((product) => hourly(String(product)));
-    return new Map(price === undefined ? [] : [[null, price]]);
+    return new Map<string | null, Price>(price === undefined ? [] : [[null, price]]);
   }
 
   /** The present spot price in each zone. */
@@ -76,10 +67,7 @@ export function pricesOf(aws: Aws, { known }: Lookups, clock: Clock): Prices {
 
 type Keyed<T> = Readonly<Record<string, T>>;
 
-/**
- * On-demand price of a product (Price List API, "Reading the service price list file"). Keys are ids of offers and rates; prices are by
- * currency: USD, or CNY in China.
- */
+/** On-demand price of a product (Price List API, "Reading the service price list file"), keyed by ids. By currency: USD, or CNY in China. */
 function hourly(product: string): readonly Price[] {
   type Rate = { readonly unit?: string; readonly pricePerUnit?: Keyed<string> };
   const offers: Keyed<{ readonly priceDimensions?: Keyed<Rate> }> = JSON.parse(product).terms?.OnDemand ?? {};

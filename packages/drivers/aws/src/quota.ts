@@ -90,10 +90,7 @@ export function volumeAmounts(
   return { ...used(storage, size), ...used(iops, speed) };
 }
 
-/**
- * One node of a label. `info`: its instance type; null for a fleet, whose type is known only after the launch. The root volume
- * counts as far as the label sets it.
- */
+/** One node of a label. `info` null: a fleet, whose type is known only after the launch. The root volume counts as far as the label sets it. */
 export function labelAmounts(label: AwsLabelOwn, info: InstanceTypeInfo | null): Resources {
   const isAlone = info !== null && !label.dedicatedHost;
   const machine = isAlone
@@ -109,10 +106,7 @@ export function labelCodes({ instanceType, fleet, volumeType, ...label }: AwsLab
   return [...codes, ...(VOLUMES.get(volumeType ?? "") ?? [])].filter((code) => code !== undefined);
 }
 
-/**
- * A listed instance without its volumes and its host. `info` undefined: its type is not known, so it counts as one instance only, as one on a
- * host does.
- */
+/** A listed instance without its volumes and host. `info` undefined: of a type that is not known, it counts as one instance, as on a host. */
 export function listedAmounts(instance: Instance, info: InstanceTypeInfo | undefined): Resources {
   if (info === undefined || instance.Placement?.HostId !== undefined) return { instances: 1 };
   return instanceAmounts(info, instance.InstanceLifecycle === "spot");

@@ -21,15 +21,15 @@ const ERRORS: readonly FaultRow[] = [
   { kind: "timeout", codes: ["OSProvisioningTimedOut", "VMStartTimedOut"] },
   {
     kind: "access",
-    codes: [/^(Linked)?(Authorization|AccessCheck)Failed$/],
+    codes: /^(Linked)?(Authorization|AccessCheck)Failed$/,
     remedy: 'compare the role of the credential with that of "nodeyard docs connect-azure"',
   },
   { kind: "access", codes: ["MissingSubscriptionRegistration", "ResourceGroupNotFound", "ScopeLocked"] },
-  { kind: "access", codes: [/^(ReadOnlyDisabled)?Subscription(NotFound)?$/] },
+  { kind: "access", codes: /^(ReadOnlyDisabled)?Subscription(NotFound)?$/ },
   { kind: "access", statuses: [401], remedy: "check the credentials of auth-path, or of the environment" },
   { kind: "configuration", codes: ["RequestDisallowedByPolicy", "ResourcePurchaseValidationFailed"] },
   { kind: "configuration", codes: ["InvalidResourceReference", /^(Platform|Gallery)?ImageNotFound$/] },
-  { kind: "not-found", statuses: [404], codes: [/./] },
+  { kind: "not-found", statuses: [404], codes: /./ },
   // Of what answers in Azure's place.
   { kind: "transient", statuses: [404, 412, 423] },
 ];

@@ -32,24 +32,20 @@ const ERRORS: readonly FaultRow[] = [
   { kind: "access", statuses: [401], remedy: REMEDY },
   {
     kind: "capacity",
-    codes: [
-      /RESOURCE_POOL_EXHAUSTED|STOCKOUT|INSUFFICIENT_CAPACITY|IP_SPACE_EXHAUSTED|resourcePoolExhausted/,
-    ],
+    codes: /RESOURCE_POOL_EXHAUSTED|STOCKOUT|INSUFFICIENT_CAPACITY|IP_SPACE_EXHAUSTED|resourcePoolExhausted/,
   },
-  { kind: "quota", codes: [/QUOTA_EXCEEDED|quotaExceeded|limitExceeded/] },
-  { kind: "unsupported", codes: [/UNSUPPORTED_OPERATION|MACHINE_TYPE_NOT_(AVAILABLE|FOUND)/] },
+  { kind: "quota", codes: /QUOTA_EXCEEDED|quotaExceeded|limitExceeded/ },
+  { kind: "unsupported", codes: /UNSUPPORTED_OPERATION|MACHINE_TYPE_NOT_(AVAILABLE|FOUND)/ },
   {
     kind: "transient",
-    codes: [
-      /NOT_READY|resourceNotReady|IN_USE|resourceInUse|CONDITION_NOT_MET|conditionNotMet|alreadyExists/,
-    ],
+    codes: /NOT_READY|resourceNotReady|IN_USE|resourceInUse|CONDITION_NOT_MET|conditionNotMet|alreadyExists/,
   },
   {
     kind: "access",
-    codes: [/PERMISSION|FORBIDDEN|forbidden|accessNotConfigured|insufficientPermissions|authError/i],
+    codes: /PERMISSION|FORBIDDEN|forbidden|accessNotConfigured|insufficientPermissions|authError/i,
     remedy: REMEDY,
   },
-  { kind: "configuration", codes: [/RESOURCE_NOT_FOUND|INVALID|invalid|badRequest|required/] },
+  { kind: "configuration", codes: /RESOURCE_NOT_FOUND|INVALID|invalid|badRequest|required/ },
   { kind: "access", statuses: [403], remedy: REMEDY },
 ];
 

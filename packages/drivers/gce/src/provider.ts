@@ -104,9 +104,8 @@ function disksOf(google: Google, region: string): CloudPart {
         };
       });
     },
-    async delete(id, signal) {
-      await google.maybe({ method: "DELETE", path: pathOf(id).replace("/instances/", "/disks/") }, signal);
-    },
+    delete: (id, signal) =>
+      google.maybe({ method: "DELETE", path: pathOf(id).replace("/instances/", "/disks/") }, signal),
   };
 }
 

@@ -5,17 +5,17 @@ const REMEDY = 'compare the credentials and their access with "nodeyard docs con
 /** Codes of VPC (its page of error messages), reasons of an instance's status, and the fields of an order that are at fault. */
 export const ERRORS: readonly FaultRow[] = [
   { kind: "access", statuses: [401], remedy: REMEDY },
-  { kind: "access", codes: [/not_?authorized|forbidden|AccessDenied/i], remedy: REMEDY },
-  { kind: "access", codes: [/token_(invalid|expired)/i], remedy: REMEDY },
+  { kind: "access", codes: /not_?authorized|forbidden|AccessDenied/i, remedy: REMEDY },
+  { kind: "access", codes: /token_(invalid|expired)/i, remedy: REMEDY },
   { kind: "access", codes: ["NoSuchBucket"], remedy: "compare object-storage of the provider with IBM's" },
-  { kind: "quota", codes: [/over_quota|quota_exceeded/] },
+  { kind: "quota", codes: /over_quota|quota_exceeded/ },
   { kind: "quota", statuses: [400, 403, 409], text: /over quota|exceeds? .*quota|quota .*exceed/i },
   { kind: "capacity", codes: [/capacity|preemption/, "cannot_start_ip_address"] },
   // No label is at fault: the provider names what is not there.
-  { kind: "access", statuses: [400, 404], codes: [/^(vpc|resource_group|zone|primary_network_interface)\b/] },
+  { kind: "access", statuses: [400, 404], codes: /^(vpc|resource_group|zone|primary_network_interface)\b/ },
   { kind: "configuration", codes: ["encryption_key_deleted"] },
   // IBM's own 404 has a code; any other is of a proxy.
-  { kind: "not-found", statuses: [404], codes: [/not_found$|^NoSuch/] },
+  { kind: "not-found", statuses: [404], codes: /not_found$|^NoSuch/ },
   { kind: "transient", statuses: [404, 410, 412, 423] },
   { kind: "access", statuses: [403], remedy: REMEDY },
 ];

@@ -30,7 +30,7 @@ export interface CloudPart {
   /** All that the credential can see. Absent: another part lists these, too. Rejects rather than resolve to some of them. */
   readonly list?: (signal: AbortSignal) => Promise<readonly FoundPart[]>;
   /** Deletes one. One that is gone is no error. */
-  readonly delete: (id: string, signal: AbortSignal) => Promise<void>;
+  readonly delete: (id: string, signal: AbortSignal) => Promise<unknown>;
 }
 
 /** What a cloud says about its machines and about what stands beside them, for the judgement of a listing. */
@@ -175,7 +175,7 @@ export function cloudMethods<T, Part>(
       // An id in a form that no version of the driver stores cannot be one of its resources.
       if (name === undefined) return;
       const part = parts[type];
-      if (part !== undefined) return part.delete(name, signal);
+      if (part !== undefined) return void (await part.delete(name, signal));
       const context = { signal, externalId: id };
       if (tag !== null) for await (const _ of cloud.first?.(tag, undefined, context) ?? []);
       await machines.delete(name, signal);

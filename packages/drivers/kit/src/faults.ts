@@ -17,7 +17,7 @@ export interface Fault {
 export interface FaultRow {
   readonly kind: DriverErrorKind;
   /** Codes, and forms of codes. */
-  readonly codes?: readonly (string | RegExp)[];
+  readonly codes?: readonly (string | RegExp)[] | RegExp;
   readonly statuses?: readonly number[];
   readonly text?: RegExp;
   /** What an operator can do, without a capital and a full stop. */
@@ -28,7 +28,7 @@ export interface FaultRow {
 export function judged(table: readonly FaultRow[], fault: Fault): Pick<FaultRow, "kind" | "remedy"> {
   const { status, text } = fault;
   const fits = (row: FaultRow) =>
-    (row.codes === undefined || row.codes.some((code) => hasCode(fault, code))) &&
+    (row.codes === undefined || [row.codes].flat().some((code) => hasCode(fault, code))) &&
     (row.statuses === undefined || (status !== undefined && row.statuses.includes(status))) &&
     (row.text === undefined || row.text.test(text));
   return table.find(fits) ?? { kind: kindOfStatus(status) };

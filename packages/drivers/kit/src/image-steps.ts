@@ -49,7 +49,7 @@ export interface ImageWork<I> {
     signal: AbortSignal,
   ): AsyncIterable<number | string | Step> | Promise<void>;
   /** One that is gone is no error. */
-  delete(id: string, signal: AbortSignal): Promise<void>;
+  delete(id: string, signal: AbortSignal): Promise<unknown>;
   /** Deletes what an upload needed besides its image, such as the file in a bucket: when the image is ready, and with it. Nothing there is no error. */
   clean?(tag: ImageTag, signal: AbortSignal): Promise<void>;
 }

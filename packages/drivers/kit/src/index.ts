@@ -65,6 +65,7 @@ export * from "./sign-in.ts";
 export * from "./sliver-machine.ts";
 export type * from "./suspension-steps.ts";
 export * from "./tags.ts";
+export * from "./tar.ts";
 export * from "./templates.ts";
 export * from "./transfer.ts";
 export * from "./wire.ts";

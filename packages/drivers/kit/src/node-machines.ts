@@ -57,7 +57,7 @@ export interface NodeMachinesOptions<T> {
   /** Why it has failed. `place` begins the message. */
   readonly failure: (machine: T, place: string, signal: AbortSignal) => DriverError | Promise<DriverError>;
   /** Requests a deletion. It has begun when this resolves. A machine that is gone is no error. */
-  readonly delete: (id: string, signal: AbortSignal) => Promise<void>;
+  readonly delete: (id: string, signal: AbortSignal) => Promise<unknown>;
   /** Whether a deletion has begun, or has ended, of a machine that is still listed. */
   readonly isLeaving: (machine: T) => boolean;
   /** Waits for the end of a deletion, in place of `NodeMachines.gone`, where a cloud needs more care. */
@@ -262,8 +262,8 @@ export class NodeMachines<T> {
   }
 
   /** Requests a deletion; `gone` waits for its end. */
-  delete(id: string, signal: AbortSignal): Promise<void> {
-    return this.cloud.delete(id, signal);
+  async delete(id: string, signal: AbortSignal): Promise<void> {
+    await this.cloud.delete(id, signal);
   }
 
   /**

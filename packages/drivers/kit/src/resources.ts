@@ -33,3 +33,19 @@ export function exceeded(limit: Resources, used: Resources, need: Resources): st
   }
   return undefined;
 }
+
+/** Suffixes of quantities, by powers of a thousand and of 1024, and what they multiply by. */
+const SCALES = new Map<string, number>([
+  ...["n", "u", "m", "", "k", "M", "G", "T", "P", "E"].map(
+    (suffix, at) => [suffix, 1000 ** (at - 3)] as const,
+  ),
+  ...["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].map((suffix, at) => [suffix, 1024 ** (at + 1)] as const),
+]);
+
+/** A quantity ("500m", "2Gi", "1e3") in its base unit (bytes, cores, counts). NaN for any other text. A number is a count. */
+export function quantity(value: string | number): number {
+  // An exponent or a suffix, never both.
+  const [, digits, suffix = ""] =
+    /^([+-]?[\d.]+(?:[eE][+-]?\d+$)?)([a-zA-Z]{0,2})$/.exec(String(value)) ?? [];
+  return Number(digits) * (SCALES.get(suffix) ?? Number.NaN);
+}

@@ -5,27 +5,28 @@ import { HttpCalls, type HttpCallsOptions, safely } from "./http-calls.ts";
 import { RateLimiter } from "./limits/rate-limiter.ts";
 import { RenewedValue, type RenewedValueOptions } from "./limits/renewed-value.ts";
 import type { Account } from "./limits/shared-accounts.ts";
-import type { HttpAnswer, Unsent, Wire } from "./wire.ts";
+import type { HttpAnswer, HttpRequest, Unsent, Wire } from "./wire.ts";
 
 /** What a session has of its provider and of its host: parts of the `DriverContext`, and connections. */
 export type SessionHost = Pick<DriverContext, "clock" | "random" | "observe"> & Pick<Wire, "send" | "close">;
 
 /** How a cloud is signed in to and called. */
 export interface SessionOptions<Token>
-  extends SessionHost,
+  extends Omit<SessionHost, "send">,
     Pick<RenewedValueOptions<Token>, "endOf" | "early" | "secretsOf">,
     Pick<HttpCallsOptions<Token>, "fault"> {
+  /** Without a token for a sign-in. */
+  readonly send: (request: HttpRequest, token?: Token) => Promise<HttpAnswer>;
   /** Name of the far end of a sign-in, for messages: "identity". */
   readonly by: string;
   /** Signs in anew, without retries: the calls that wait for it have their own. `ask` rejects with NoAnswer. */
-  readonly signIn: (ask: (request: Unsent) => Promise<HttpAnswer>) => Promise<Token>;
+  readonly signIn: (ask: (request: Unsent) => Promise<HttpAnswer>, signal: AbortSignal) => Promise<Token>;
+  /** Time limit of a sign-in, milliseconds. Default 30,000. */
+  readonly signInMs?: number;
   /** Which calls are repeated, and when. Default: `safely`. */
   readonly again?: (limiter: RateLimiter) => HttpCallsOptions<Token>["again"];
   readonly limiter?: RateLimiter;
 }
-
-/** Time limit of a sign-in, milliseconds. */
-const SIGN_IN_MS = 30_000;
 
 /**
  * One credential of one cloud: its token, its connections and its rate limit, shared by every provider that uses it. Calls reject with
@@ -38,10 +39,10 @@ export class Session<Token> implements Account {
   readonly #tokens: RenewedValue<Token>;
 
   constructor(options: SessionOptions<Token>) {
-    const { clock, send, by, signIn, endOf, early, secretsOf } = options;
+    const { clock, send, by, signIn, signInMs = 30_000, endOf, early, secretsOf } = options;
     this.#options = options;
     this.#tokens = new RenewedValue({
-      ...{ clock, endOf, loadMs: SIGN_IN_MS },
+      ...{ clock, endOf, loadMs: signInMs },
       ...defined({ early, secretsOf }),
       load: (signal) =>
         signIn(async (request) => {
@@ -50,8 +51,8 @@ export class Session<Token> implements Account {
           } catch (error) {
             throw signal.aborted ? signal.reason : noAnswer(callText(request, by), error);
           }
-        }),
-      late: () => new NoAnswer(`${by} got no answer: not within ${SIGN_IN_MS} ms`),
+        }, signal),
+      late: () => new NoAnswer(`${by} got no answer: not within ${signInMs} ms`),
     });
     // `SharedAccounts` sets the interval right after this, and again whenever a provider comes or goes.
     this.limiter = options.limiter ?? new RateLimiter({ clock, intervalMs: 0 });
@@ -68,6 +69,16 @@ export class Session<Token> implements Account {
       login: (signal) => this.token(signal),
       refused: (token) => this.#tokens.replace(token),
     });
+  }
+
+  /** The token of the last sign-in, without a look at its age. */
+  get last(): Token | undefined {
+    return this.#tokens.last;
+  }
+
+  /** What the token stands for does not fit any more: the next call signs in anew. */
+  refused(): void {
+    this.#tokens.refused();
   }
 
   /** The present token, or that of a sign-in, which goes on for others when this caller's signal aborts. */

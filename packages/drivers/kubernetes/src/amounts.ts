@@ -1,4 +1,4 @@
-import { add, type Resources } from "@nodeyard/driver";
+import { add, quantity, type Resources } from "@nodeyard/driver";
 
 /** Amounts by resource, as Kubernetes has them: "500m", "2Gi", 1. */
 type Quantities = Readonly<Record<string, string | number>>;
@@ -7,22 +7,6 @@ type Quantities = Readonly<Record<string, string | number>>;
 export interface PodContainer {
   readonly name?: string;
   readonly resources?: { readonly requests?: Quantities; readonly limits?: Quantities };
-}
-
-/** Suffixes of quantities (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/), and what they multiply by. */
-const SCALES = new Map<string, number>([
-  ...["n", "u", "m", "", "k", "M", "G", "T", "P", "E"].map(
-    (suffix, at) => [suffix, 1000 ** (at - 3)] as const,
-  ),
-  ...["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].map((suffix, at) => [suffix, 1024 ** (at + 1)] as const),
-]);
-
-/** A Kubernetes quantity ("500m", "2Gi", "1e3") in its base unit (bytes, cores, counts). NaN for any other text. A number is a count. */
-export function quantity(value: string | number): number {
-  // An exponent or a suffix, never both.
-  const [, digits, suffix = ""] =
-    /^([+-]?[\d.]+(?:[eE][+-]?\d+$)?)([a-zA-Z]{0,2})$/.exec(String(value)) ?? [];
-  return Number(digits) * (SCALES.get(suffix) ?? Number.NaN);
 }
 
 /** Nodepool's name and unit for each resource of Kubernetes. Resources that are missing here keep Kubernetes' name. */

@@ -1,4 +1,4 @@
-import { type Account, type DriverContext, messageOf } from "@nodeyard/driver";
+import { type DriverContext, messageOf } from "@nodeyard/driver";
 import {
   Connection,
   type ConnectionOptions,
@@ -17,7 +17,7 @@ export interface KubeHost extends Pick<ConnectionOptions, "connect"> {
  * One cluster with one credential: its calls, and one watch per collection, shared by all providers that use it, with the handles of the
  * provider that opened it first. Nothing is read or connected before the first call.
  */
-export class Cluster extends Connection implements Account {
+export class Cluster extends Connection {
   /** Label selector of all objects of this installation. */
   readonly ours: string;
   readonly #context: DriverContext;
@@ -29,9 +29,6 @@ export class Cluster extends Connection implements Account {
     this.ours = `nodeyard_installation=${context.installation}`;
     this.#context = context;
   }
-
-  /** No rate limit: API servers answer 429 when there are too many calls, and the connection then waits. */
-  limit(): void {}
 
   override close(): Promise<void> {
     // Abandoned launches have not closed their watches.

@@ -9,10 +9,7 @@ import { sharedNodes } from "./nodes/shared.ts";
 
 type KubeDriver = Driver<KubeProviderConfig>;
 
-/**
- * The drivers `kubernetes`, `openshift` and `openshiftpods`, in this order, on a given host. A provider does not open when its credential is
- * invalid or may not list the nodes' objects.
- */
+/** The drivers on a given host. A provider does not open when its credential is invalid or may not list the nodes' objects. */
 export function createKubernetesDrivers(host: KubeHost): readonly [KubeDriver, KubeDriver, KubeDriver] {
   // One for all three drivers, so that providers with one context share its connection and watches whatever their driver is.
   const clusters = new SharedAccounts<Cluster>();

@@ -1,4 +1,4 @@
-import type { Resources } from "@nodeyard/driver";
+import { quantity, type Resources } from "@nodeyard/driver";
 import { z } from "zod";
 import type { LxdLabelOwn } from "./config.ts";
 import type { Instance } from "./instances.ts";
@@ -21,16 +21,11 @@ const LIMITS: Readonly<Record<string, readonly [name: string, unit: number]>> = 
   "limits.cpu": ["cores", 1],
   "limits.memory": ["ram", MIB],
 };
-/** Units of sizes; a number without one counts bytes. */
-const UNITS: Resources = {
-  ...{ "": 1, B: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 },
-  ...{ KiB: 2 ** 10, MiB: MIB, GiB: GIB, TiB: 2 ** 40 },
-};
 
 /** Number of "64MiB", in bytes, or of "2". Undefined for a share of the host ("50%"), and without a value. */
-function numberOf(size: string | undefined): number | undefined {
-  const [, digits, unit = ""] = /^(\d+)\s*([a-zA-Z]*)$/.exec(size ?? "") ?? [];
-  return digits === undefined || UNITS[unit] === undefined ? undefined : Number(digits) * UNITS[unit];
+function numberOf(size = ""): number | undefined {
+  const number = quantity(size.replace(/\s*B?$/, ""));
+  return Number.isNaN(number) ? undefined : number;
 }
 
 /** Processors of a set such as "0-1,3", or of a number; undefined without a value. */

@@ -4,6 +4,7 @@ import {
   type HttpAnswer,
   HttpCalls,
   type HttpRequest,
+  jsonRequest,
   NoAnswer,
   OddAnswer,
   safely,
@@ -121,15 +122,12 @@ export class LxdClient {
     read: (answer: HttpAnswer, what: string) => T,
   ): Promise<T> {
     const { server, project, observe } = this.#options;
-    const what = `${method} ${path}`;
-    const url = `${originOf(server)}/1.0${path}?${new URLSearchParams({ project, ...query })}`;
-    const headers = { "content-type": "application/json" };
-    const body = content ?? (json && { headers, body: JSON.stringify(json) });
+    const parts = { query: { project, ...query }, body: json };
+    const unsent = { ...jsonRequest(method, `${originOf(server)}/1.0${path}`, parts), ...content };
     const [, kind = "server", , below] = path.split("/");
     const operation = [kind, below, method].filter(Boolean).join(".");
-    const request = () => ({ method, url, headers: {}, ...body });
-    const sent = { operation, request, signal, observe, tryMs };
-    return this.#calls.call(sent, (answer) => read(answer, what));
+    const sent = { operation, request: () => unsent, signal, observe, tryMs };
+    return this.#calls.call(sent, (answer) => read(answer, `${method} ${path}`));
   }
 }
 

@@ -6,6 +6,8 @@ import {
   imageMetadata,
   imageTagOf,
   sameImage,
+  tarEnd,
+  tarHeader,
   type UploadOrder,
 } from "@nodeyard/driver";
 import { z } from "zod";
@@ -71,7 +73,9 @@ async function contentOf(client: LxdClient, order: UploadOrder, blob: OpenBlob, 
   const properties = { name, description: name, ...metadata, ...imageMetadata(tag) };
   const about = { architecture: environment.architectures[0], creation_date: 1, properties };
   const form = new FormData();
-  form.append("metadata", new Blob([tarOf("metadata.yaml", JSON.stringify(about))]), "metadata.tar");
+  const text = Buffer.from(JSON.stringify(about));
+  const archive = [tarHeader("metadata.yaml", text.length), text, tarEnd(text.length)];
+  form.append("metadata", new Blob(archive), "metadata.tar");
   const part = DISKS.includes(order.format) ? "rootfs.img" : "rootfs";
   form.append(part, await blob(order.file), `image.${order.format}`);
   const { headers, body } = new Response(form);
@@ -86,17 +90,4 @@ async function remove(client: LxdClient, fingerprint: string, signal: AbortSigna
 async function tagged(client: LxdClient, tag: ImageTag, signal: AbortSignal): Promise<readonly string[]> {
   const all = await imagePart(client).list!(signal);
   return all.flatMap(({ id, imageTag }) => (imageTag && sameImage(imageTag, tag) ? [id] : []));
-}
-
-/** A tar archive with one file (ustar of POSIX.1-1988): fields of fixed width, of which one is the sum of all bytes, and two empty blocks. */
-function tarOf(name: string, text: string): Uint8Array<ArrayBuffer> {
-  const content = Buffer.from(text);
-  const octal = (value: number) => `${value.toString(8).padStart(11, "0")}\0`;
-  const ids = `0000644\0${"0000000\0".repeat(2)}`;
-  const before = `${name.padEnd(100, "\0")}${ids}${octal(content.length)}${octal(0)}`;
-  const header = (sum: string) =>
-    Buffer.from(`${before}${sum}0${"\0".repeat(100)}ustar\0${"00".padEnd(249, "\0")}`);
-  const sum = header(" ".repeat(8)).reduce((all, byte) => all + byte, 0);
-  const rest = Buffer.alloc(1024 + ((512 - (content.length % 512)) % 512));
-  return Uint8Array.from(Buffer.concat([header(`${sum.toString(8).padStart(6, "0")}\0 `), content, rest]));
 }

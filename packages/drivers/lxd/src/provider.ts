@@ -76,11 +76,8 @@ export function openLxd(
       parts: {
         image: {
           ...images,
-          async list(signal) {
-            // With each list, as the certificate may have been renewed: what is made from now on is at the new place.
-            await learn(signal);
-            return images.list!(signal);
-          },
+          // With each list, as the certificate may have been renewed: what is made from now on is at the new place.
+          list: async (signal) => (await Promise.all([images.list!(signal), learn(signal)]))[0],
         },
       },
       console: async (name, signal) => (await client.console(name, signal))?.slice(-CONSOLE_LENGTH) ?? null,

@@ -4,7 +4,7 @@ import type { Server } from "./api/index.ts";
 const RIGHT = "the credential lacks a permission; ask the operator of the cloud";
 
 /** neutron names the types of its errors (neutron_lib.exceptions); of the other services text counts where a status has two meanings. */
-export const ERRORS: readonly FaultRow[] = [
+export const ERRORS: readonly (FaultRow & { readonly codes?: readonly string[] })[] = [
   { kind: "quota", codes: ["OverQuota"] },
   {
     kind: "capacity",

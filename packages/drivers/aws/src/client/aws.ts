@@ -38,10 +38,7 @@ export interface AwsOptions extends Pick<DriverContext, "clock" | "log" | "obser
 /** The SDK's method of a call. */
 type Method = (input: object, to: { readonly abortSignal: AbortSignal }) => Promise<unknown>;
 
-/**
- * AWS services of one place, called through the official SDK. The client of a service is made at its first call. A call rejects with
- * ApiError, NoAnswer, CloudConfigError (no credentials) or the signal's reason.
- */
+/** AWS services of one place, by the official SDK. Calls reject with ApiError, NoAnswer, CloudConfigError (no credentials) or the signal's reason. */
 export class Aws {
   readonly pace: CallRates;
   readonly #options: AwsOptions;
@@ -99,10 +96,7 @@ export class Aws {
     return unlessRefused(this.call(call, input, signal), GONE);
   }
 
-  /**
-   * The region that calls go to: the configured one, or the one that the SDK finds (AWS_REGION, then the profile). Rejects with the
-   * SDK's error when there is none.
-   */
+  /** The configured region, or the one that the SDK finds (AWS_REGION, then the profile). Rejects with the SDK's error when there is none. */
   async region(signal: AbortSignal): Promise<string> {
     return this.#options.place.region ?? abortable((await this.client("ec2")).config.region(), signal);
   }

@@ -1,9 +1,6 @@
 import type { sdk } from "../edge/sdk.ts";
 
-/**
- * Every call that the driver makes, by purpose, as `service.operation` in the names of Amazon's SDK. `Aws` offers no other call. The IAM
- * policy in docs/reference/aws-policy.json is generated from this list, so it allows nothing that the driver does not need.
- */
+/** Every call of the driver by purpose, as `service.operation` of Amazon's SDK; the policy in docs/reference/aws-policy.json is made of this list. */
 export const CALLS = {
   // Each group becomes statements of the policy, so that an operator can leave out the features that are not used.
   Machines: [
@@ -55,7 +52,6 @@ export const CALLS = {
     "s3.abortMultipartUpload",
     "s3.listMultipartUploads",
     "s3.listParts",
-    "s3.headObject",
     "s3.getObjectTagging",
     "s3.deleteObject",
     "s3.listObjectsV2",

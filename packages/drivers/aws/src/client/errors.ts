@@ -25,17 +25,11 @@ export function kitError(call: string, error: unknown): unknown {
   return new ApiError(call, { status, text }, { codes: [name], text, requestId, by: ` ${name}` });
 }
 
-/**
- * Codes by which services ask for fewer calls (EC2: "Throttling for the Amazon EC2 API"; S3: SlowDown; EBS direct APIs:
- * RequestThrottledException).
- */
+/** Codes by which services ask for fewer calls (EC2: "Throttling for the Amazon EC2 API"; S3: SlowDown; EBS: RequestThrottledException). */
 export const THROTTLED =
   /^(RequestLimitExceeded|Throttl|RequestThrottled|EC2ThrottledException|SlowDown|TooManyRequests|PriorRequestNotComplete|BandwidthLimitExceeded)/;
 
-/**
- * The error for a page of HTML that does not come from AWS, which signs its answers with a request id: of a proxy, or of a login to a
- * network. Undefined for any other answer. The SDK takes some of these pages for an empty list. `raw`: the answer as it came.
- */
+/** The error for a page of HTML, of a proxy or a login to a network: AWS's answers have a request id. The SDK takes some for an empty list. */
 export function strangeAnswer(call: string, host: string | undefined, raw: unknown): Error | undefined {
   const { statusCode: httpStatusCode, headers = {} } = (raw ?? {}) as {
     readonly statusCode?: number;

@@ -6,10 +6,7 @@ import { kitError } from "./errors.ts";
 export interface Place {
   /** Null: the region of the profile or the environment. */
   readonly region: string | null;
-  /**
-   * Null: the SDK's credential chain (environment, files, container, instance). Assumed roles and web identities come from the profile or
-   * the chain.
-   */
+  /** Null: the SDK's chain (environment, files, container, instance). Assumed roles and web identities come from the profile or the chain. */
   readonly profile: string | null;
   /** Keys in variables, which sign although the profile has some. */
   readonly keysOfEnvironment?: boolean;

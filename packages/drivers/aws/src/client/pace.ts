@@ -5,10 +5,7 @@ import { type SdkError, strangeAnswer, THROTTLED } from "./errors.ts";
 /** Pause of all calls of a kind after a throttled one, milliseconds. The SDK's own back-off holds up one call only. */
 const PAUSE_MS = 1_000;
 
-/**
- * The limiter of an operation, by the verb of its name in the SDK ("DescribeInstances"). AWS throttles all providers with the same credential
- * together. Every request counts, including each attempt of the SDK and each page of a list.
- */
+/** The limiter of an operation, by its verb. AWS throttles all providers of a credential together, and counts each attempt and each page. */
 function limiterOf({ writes, reads, data }: CallRates, operation: string): RateLimiter {
   if (/^(PutSnapshotBlock|UploadPart|PutObject|ReceiveMessage|DeleteMessageBatch)$/.test(operation))
     return data;

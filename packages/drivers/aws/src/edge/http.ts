@@ -47,10 +47,7 @@ export class ProxiedHandler {
   }
 }
 
-/**
- * Connections to a service: its endpoint in the profile's sections, where no variable has one, and a handler that believes the authorities
- * of the files.
- */
+/** Connections to a service: the profile's endpoint, where no variable has one, and a handler that believes the authorities of the files. */
 export async function connectionOf(
   profile: string | null,
   service: string,

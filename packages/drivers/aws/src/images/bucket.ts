@@ -64,11 +64,7 @@ export function filesOf({ aws, openFile, owner, settings: { bucket: Bucket } }: 
     put: (Key, UploadId, PartNumber, Body, signal) =>
       aws.call("s3.uploadPart", { Bucket, Key, UploadId, PartNumber, Body }, signal),
     async complete(Key, UploadId, parts, signal) {
-      const Parts = parts.map(([PartNumber, { ETag, ChecksumCRC32 }]) => ({
-        PartNumber,
-        ETag,
-        ChecksumCRC32,
-      }));
+      const Parts = parts.map(([PartNumber, mark]) => ({ ...mark, PartNumber }));
       const end = { Bucket, Key, UploadId, MultipartUpload: { Parts } };
       await aws.call("s3.completeMultipartUpload", end, signal);
     },
@@ -80,14 +76,7 @@ export function filesOf({ aws, openFile, owner, settings: { bucket: Bucket } }: 
     },
   };
   const files = partedFiles(store, openFile, { prefix: uploadKeys(owner), tagOf: tagInKey });
-  return {
-    ...{ ...files, bucket: Bucket },
-    /** Whether the complete file of an upload is there. The size is enough: S3 checked the parts' checksums. */
-    async has(Key: string, size: number, signal: AbortSignal): Promise<boolean> {
-      const found = await aws.maybe("s3.headObject", { Bucket, Key }, signal);
-      return found?.ContentLength === size;
-    },
-  };
+  return { ...files, bucket: Bucket };
 }
 
 /** S3 allows ten tags per object and restricts their characters (S3 User Guide, "Categorizing your storage using tags"). */

@@ -72,7 +72,7 @@ export async function* importFile(
   let id = tasks.find(({ state }) => state === "completed" || ACTIVE.test(state))?.id;
   const isNew = id === undefined;
   if (id === undefined) {
-    if (!(await files.has(key, order.size, signal))) yield* files.put(key, order, signal);
+    if (!(await files.has(key, signal))) yield* files.put(key, order, signal);
     yield { step: "import", deadlineMs: CALL_MS + (settings.imageImportTimeoutMs ?? 0) };
     id = await begin(tasks.length);
   }

@@ -87,10 +87,7 @@ export function itemsIn(aws: Aws) {
   };
 }
 
-/**
- * Deletes an AMI with its snapshots, or a snapshot. A name of another region comes before the id. EC2 refuses while an AMI uses a snapshot
- * (InvalidSnapshot.InUse, "transient").
- */
+/** Deletes an AMI with its snapshots, or a snapshot; a region may come before its id. EC2 refuses while an AMI uses it (InvalidSnapshot.InUse). */
 export async function removeUploaded(home: Aws, at: string, signal: AbortSignal): Promise<void> {
   const [id = "", region] = at.split("/").reverse();
   const aws = region === undefined ? home : home.in(region);
@@ -138,10 +135,7 @@ export async function ownTasks({ aws, owner }: ImageParts, signal: AbortSignal):
   });
 }
 
-/**
- * Tags the results of imports that have no tags because the launcher that waited for them ended. They get the tags of the task
- * that made them. Resources that no tagged task names are left alone: they belong to other users of the account.
- */
+/** Tags what imports made whose launcher ended before they did, as their tasks are. What no tagged task names belongs to others of the account. */
 async function adopt(parts: ImageParts, signal: AbortSignal): Promise<void> {
   const tasks = await ownTasks(parts, signal);
   const tagsOf = new Map(tasks.flatMap((task) => task.parts.map((id) => [id, task.metadata] as const)));

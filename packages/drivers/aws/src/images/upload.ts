@@ -39,9 +39,7 @@ export function uploadToken(tag: ImageTag, ...what: readonly string[]): string {
   return hashOf([imageMetadata(tag), ...what]);
 }
 
-/**
- * Registers an AMI whose root disk is the snapshot, and returns its id. A continued upload finds its AMI by the tag before it comes here.
- */
+/** Registers an AMI whose root disk is the snapshot. A continued upload finds its AMI by the tag before it comes here. */
 export async function registered(
   { order, aws, own }: Upload,
   SnapshotId: string,
@@ -70,10 +68,7 @@ export function imageState({ state, message }: Item): "ready" | "busy" | (string
   return state === "pending" ? "busy" : `is ${state}: ${message}`;
 }
 
-/**
- * Applies the other settings of a diskimage to its AMI: copies to regions, launch permissions, deprecation date (after which AWS no longer
- * lists it for other accounts). A repetition has the same result.
- */
+/** Copies, shares and deprecates an AMI as its diskimage says: after the date AWS lists it for its owner alone. A repetition changes nothing. */
 export async function* published(
   { order, aws, own, clock }: Upload,
   image: string,

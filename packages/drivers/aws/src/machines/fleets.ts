@@ -54,10 +54,7 @@ export function fleetsOf(
   };
 
   return {
-    /**
-     * Makes the templates of the configuration, and deletes those that this provider of this installation made for earlier ones. A template
-     * whose root device is not known yet is made by the next launch.
-     */
+    /** Makes templates of the configuration, as far as root devices are known, and deletes those that this provider made for earlier ones. */
     async reconcile(signal: AbortSignal): Promise<void> {
       const needed = new Map<string, ReturnType<typeof templateOf>>();
       for (const pool of pools)
@@ -78,10 +75,7 @@ export function fleetsOf(
       for (const template of needed.values()) await make(template, signal);
     },
 
-    /**
-     * Makes one machine, for which EC2 chooses among the label's instance types, and returns its id. `token`: a repeated call gets the same
-     * fleet. Rejects with a DriverError when no type could be launched.
-     */
+    /** Makes one machine, whose type EC2 chooses. `token`: a repeated call gets the same fleet. Rejects when no type could be launched. */
     async run(order: AwsOrder, resolved: Resolved, token: string, signal: AbortSignal): Promise<string> {
       const template = templateOf(order.label, order.pool.own, provider, resolved.root.name);
       const body = fleetBody(order, resolved, template.name, token);
@@ -153,14 +147,12 @@ function fleetBody(
 ): CreateFleetRequest {
   // On demand, EC2 knows only `lowest-price` and `prioritized`, and refuses the others.
   const strategy = { AllocationStrategy: own.fleet?.allocationStrategy as never };
+  const market = own.spot ? "spot" : "on-demand";
   const place = present({ SubnetId: subnet, AvailabilityZone: subnet === null ? az : null });
   return {
     ...{ Type: "instant", ClientToken },
     ...(own.spot ? { SpotOptions: strategy } : { OnDemandOptions: strategy }),
-    TargetCapacitySpecification: {
-      TotalTargetCapacity: 1,
-      DefaultTargetCapacityType: own.spot ? "spot" : "on-demand",
-    },
+    TargetCapacitySpecification: { TotalTargetCapacity: 1, DefaultTargetCapacityType: market },
     LaunchTemplateConfigs: [
       {
         LaunchTemplateSpecification: { LaunchTemplateName, Version: "$Latest" },

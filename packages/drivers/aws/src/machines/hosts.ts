@@ -33,7 +33,7 @@ export function hostsOf(
 ) {
   const placeOf = ({ nodeId }: Tag) => `${provider}: node ${nodeId}`;
   // As with instances, one id that is not known fails the call.
-  const release = batched(clock, (ids) => releaseHosts(aws, ids, closed), /^InvalidHostI/);
+  const release = batched(clock, (ids) => refusedReleases(aws, ids, closed), /^InvalidHostI/);
   const machines = new NodeMachines<Host>({
     ...{ clock, closed, createMs: CREATE_MS, what: "host" },
     watch: {
@@ -62,7 +62,7 @@ export function hostsOf(
         const resources = hostAmounts(HostProperties?.InstanceType);
         return { id, tag: tagOf(metadataOf(Tags)), resources };
       }),
-    delete: (id, signal) => unlessRefused(abortable(release(id), signal), /^InvalidHost(I[Dd])?\.NotFound/),
+    delete: (id, signal) => machines.delete(id, signal),
   };
 
   const steps: Pick<MachineWork<Instance, string | null>, "before" | "last"> = {
@@ -106,19 +106,14 @@ function isReleased({ State }: Host): boolean {
 }
 
 /** EC2 reports a host that is in use in a successful answer (`Unsuccessful`), not by an error. */
-async function releaseHosts(aws: Aws, HostIds: string[], signal: AbortSignal): Promise<Refused> {
+async function refusedReleases(aws: Aws, HostIds: string[], signal: AbortSignal): Promise<Refused> {
   const { Unsuccessful = [] } = await aws.call("ec2.releaseHosts", { HostIds }, signal);
-  return new Map(
-    Unsuccessful.map(
-      ({ ResourceId = "", Error: { Code = "Unknown", Message = "no reason is given" } = {} }) => {
-        const fault = { codes: [Code.replace(/^Client\./, "")], text: Message };
-        return [
-          ResourceId,
-          new ApiError(`the release of host ${ResourceId}`, { status: 200, text: "" }, fault),
-        ];
-      },
-    ),
-  );
+  const refused = new Map<string, ApiError>();
+  for (const { ResourceId: id = "", Error: { Code = "Unknown", Message: text = "" } = {} } of Unsuccessful) {
+    const codes = [Code.replace(/^Client\./, "")];
+    refused.set(id, new ApiError(`the release of host ${id}`, { status: 200, text }, { codes }));
+  }
+  return refused;
 }
 
 /** The call that allocates a host in the zone. It costs money from then on. A repeated call with the same attempt gets the same host. */

@@ -7,6 +7,7 @@ import {
   type MachineTable,
   type MakeCall,
   messageOf,
+  orThrow,
   present,
   type Rest,
   type StepContext,
@@ -33,10 +34,7 @@ const UNKNOWN = /^InvalidInstanceID/;
 /** Serials of client tokens that a node's launches may have used, from the first attempt on. */
 const SERIALS = Array.from({ length: 2 * MOST_SERIALS }, (_, index) => index + 1);
 
-/**
- * What is in an external id; empty for null and for unknown forms. Older versions stored a plain string, the id of the instance. `host` comes
- * first, `instance` when it is made.
- */
+/** The ids in an external id; none in unknown forms. Older versions stored the instance's as a plain string. `host` comes first. */
 export function idsOf(externalId: ExternalId | null): { readonly instance?: string; readonly host?: string } {
   const ids = typeof externalId === "string" ? { instance: externalId } : externalId;
   const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : null);
@@ -109,10 +107,7 @@ export function instancesOf({ aws, instances, terminate }: AwsAccount, provider:
     restOf: ({ State }) => RESTS[State?.Name ?? ""],
   };
 
-  /**
-   * A call that launches with one client token after the other, until one names a machine that was not deleted here. A machine that an
-   * earlier call made whose answer was lost is found by its token.
-   */
+  /** Launches with one client token after the other until one names a machine not deleted here, as that of a call whose answer was lost. */
   const launching =
     (
       { tag, attempt }: Pick<AwsOrder, "tag" | "attempt">,
@@ -139,17 +134,14 @@ export function instancesOf({ aws, instances, terminate }: AwsAccount, provider:
       log.warn({ node: tag.nodeId, error: messageOf(error) }, "cannot see whether EC2 takes a machine back");
     });
     if (listed === undefined) return;
-    const own = [...listed.values()].find(({ Tags }) => sameNode(tagOf(metadataOf(Tags)), tag));
-    if (own === undefined) throw new DriverError("not-found", `${place} has no instance any more`);
+    const found = [...listed.values()].find(({ Tags }) => sameNode(tagOf(metadataOf(Tags)), tag));
+    const own = orThrow(found, `${place} has no instance any more`, "not-found");
     const { InstanceId, State } = own;
     if (isInterrupted(own) || hasEnded(own))
       throw new DriverError("transient", `${place}: EC2 takes instance ${InstanceId} back (${State?.Name})`);
   }
 
-  /**
-   * Why EC2 ended a machine before it was removed; undefined when it did not, or gave no reason. It becomes a remark of the node,
-   * so that its users learn why their job failed.
-   */
+  /** Why EC2 took a machine back before it was removed, for its users, whose jobs failed; undefined when it did not, or gave no reason. */
   async function interruption(found: Instance | undefined, { externalId, signal }: StepContext) {
     const id = idsOf(externalId).instance;
     // Terminated instances are not in the list of machines.
@@ -170,8 +162,6 @@ function endedError({ InstanceId, State, StateReason }: Instance, place: string)
   const kind = code.startsWith("SpotInstance") ? "capacity" : kindOf(code, Message, 500);
   // Other kinds would blame the label or the credential for a machine that was launched and then failed.
   const known = kind === "quota" || kind === "capacity" ? kind : "transient";
-  return new DriverError(
-    known,
-    `${place}: instance ${InstanceId} went to ${State?.Name}: ${Message} (${Code || "no code"})`,
-  );
+  const why = `instance ${InstanceId} went to ${State?.Name}: ${Message} (${Code || "no code"})`;
+  return new DriverError(known, `${place}: ${why}`);
 }

@@ -1,3 +1,5 @@
+import { pipeline, Readable } from "node:stream";
+import { createGzip } from "node:zlib";
 import {
   type Clock,
   type CloudPart,
@@ -11,6 +13,8 @@ import {
   partedFiles,
   streamed,
   tagInKey,
+  tarEnd,
+  tarHeader,
   type UploadOrder,
   uploadKey,
   uploadKeys,
@@ -19,7 +23,6 @@ import type { Google, Operation } from "../client/google.ts";
 import type { GceProviderOwn } from "../config.ts";
 import { operationError } from "../errors.ts";
 import { labelsOf, marksIn } from "../tags.ts";
-import { diskArchive } from "./archive.ts";
 
 /** An image, as far as the driver reads it. */
 interface Image {
@@ -37,6 +40,8 @@ interface StoreParts {
   readonly owner: Pick<ImageTag, "installation" | "provider">;
 }
 
+/** Compute Engine takes disks of whole GiB. */
+const GIB = 1 << 30;
 /** How the keys of files end. */
 const ARCHIVE = ".tar.gz";
 
@@ -109,4 +114,18 @@ function insertBody({ tag, metadata, name }: UploadOrder, source: string, family
     ...(family !== null && { family }),
     rawDisk: { source, containerType: "TAR" },
   };
+}
+
+/**
+ * A raw disk as Compute Engine takes it: `disk.raw` in a tar archive of the older GNU format, compressed (Compute Engine, "Create an image from
+ * a raw disk"). A disk that is not of whole GiB ends with a hole, which the sparse form of that format writes in no bytes.
+ */
+function diskArchive(bytes: AsyncIterable<Uint8Array>, size: number): AsyncIterable<Uint8Array> {
+  async function* archive() {
+    yield tarHeader("disk.raw", size, Math.ceil(size / GIB) * GIB);
+    yield* bytes;
+    yield tarEnd(size);
+  }
+  // An error of the file ends the compressed stream with it, and so whoever reads that.
+  return pipeline(Readable.from(archive()), createGzip(), () => {});
 }

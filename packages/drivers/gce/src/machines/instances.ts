@@ -109,9 +109,7 @@ export function instancesOf(
     failure: ({ name, status }, place) =>
       new DriverError("transient", `${place}: instance ${name} went to ${status} while it was being made`),
     isLeaving: ({ status }) => /^(STOPPING|PENDING_STOP|DEPROVISIONING)$/.test(status),
-    async delete(id, signal) {
-      await google.maybe({ method: "DELETE", path: pathOf(id), query: requestId() }, signal);
-    },
+    delete: (id, signal) => google.maybe({ method: "DELETE", path: pathOf(id), query: requestId() }, signal),
     // Stock-outs and quotas arrive in the operation, long after the call was answered. A machine that comes up needs no read of it.
     async isUnlisted(id, place, signal) {
       const operation = operations.get(id);

@@ -3,14 +3,13 @@ import {
   Connections,
   type DriverContext,
   type FailedTry,
-  HttpCalls,
   type HttpRequest,
   isCertificateError,
   jsonRequest,
   NoAnswer,
   noAnswer,
   pageText,
-  RenewedValue,
+  Session,
   type Unsent,
   type Wire,
   wasRefused,
@@ -51,50 +50,36 @@ const AGAIN = [408, 429, 500, 502, 503, 504];
 
 /**
  * Calls to one API server with one credential, which is renewed when necessary. `get`, `post` and `delete` retry interrupted calls for
- * OUTAGE_MS. They reject with ApiError, NoAnswer, CloudConfigError (no credential), or the signal's reason.
+ * OUTAGE_MS. They reject with ApiError, NoAnswer, CloudConfigError (no credential), or the signal's reason. There is no rate limit: an API server
+ * answers 429 when there are too many calls, and the connection then waits.
  */
-export class Connection {
+export class Connection extends Session<Access> {
   readonly #options: ConnectionOptions;
-  readonly #access: RenewedValue<Access>;
   readonly #connections: Connections<Route, Wire>;
-  readonly #calls: HttpCalls<Access>;
   #isClosed = false;
   /** Monotonic time at which the server was last unavailable. */
   #outage = Number.NEGATIVE_INFINITY;
 
   constructor(options: ConnectionOptions) {
-    this.#options = options;
-    const { clock, resolve, connect, observe } = options;
-    this.#connections = new Connections(connect);
-    this.#access = new RenewedValue({
-      clock,
-      load: resolve,
+    const { resolve, connect, ...context } = options;
+    const connections = new Connections(connect);
+    super({
+      ...{ ...context, fault: statusFault, by: "the kubeconfig's credential plugin", signInMs: LOAD_MS },
+      send: (request, access) => connections.of(access!.route).send(request),
+      close: () => connections.close(),
+      signIn: (_, signal) => resolve(signal),
       // Without the name of the scheme, by which other messages would be spoilt.
       secretsOf: ({ authorization, route }) => [authorization?.split(" ")[1], route.key],
       endOf: ({ expires }) => expires,
-      loadMs: LOAD_MS,
-      late: () =>
-        new NoAnswer(`no credentials within ${LOAD_MS} ms; check the kubeconfig's credential plugin`),
+      again: () => (failed) => this.#again(failed),
     });
-    this.#calls = new HttpCalls({
-      ...{ clock, fault: statusFault, again: (failed) => this.#again(failed), ...defined({ observe }) },
-      send: (request, { route }) => this.#connections.of(route).send(request),
-      login: () => this.access(),
-      refused: () => {
-        this.#access.refused();
-        return true;
-      },
-    });
+    this.#options = options;
+    this.#connections = connections;
   }
 
   /** The API server of the last access: the current context of a kubeconfig may name another one when it is read again. */
   get place(): { readonly server?: string } {
-    return defined({ server: this.#access.last?.server });
-  }
-
-  /** The current access. Throws CloudConfigError, and NoAnswer when a credential plugin hangs. */
-  access(): Promise<Access> {
-    return this.#access.get();
+    return defined({ server: this.last?.server });
   }
 
   readonly get = <T>(call: Call): Promise<T> => this.#call("GET", call);
@@ -105,7 +90,7 @@ export class Connection {
   async *lines(call: Call): AsyncGenerator<unknown, void, void> {
     const { path, signal } = call;
     const what = `watch of ${path}`;
-    const access = await this.access();
+    const access = await this.token(signal);
     const request = { ...requestOf("GET", call, access), signal };
     try {
       const answer = await this.#connections.of(access.route).stream(request);
@@ -124,23 +109,22 @@ export class Connection {
     } catch (error) {
       signal.throwIfAborted();
       // The caller begins again, with credentials that are read anew.
-      if (wasRefused(error, 401)) this.#access.refused();
+      if (wasRefused(error, 401)) this.refused();
       if (error instanceof ApiError) throw error;
       throw this.#noted(noAnswer(what, error));
     }
   }
 
   /** Ends retries and the reading of credentials. Calls under way fail or complete as the transport decides. */
-  async close(): Promise<void> {
+  override close(): Promise<void> {
     this.#isClosed = true;
-    this.#access.close(new Error("the connection is closed"));
-    await this.#connections.close();
+    return super.close();
   }
 
   #call<T>(method: HttpRequest["method"], call: Call): Promise<T> {
     const { path, signal } = call;
     const request = (access: Access) => requestOf(method, call, access);
-    return this.#calls.call({ operation: operationOf(method, path), request, signal }, (answer, asked) => {
+    return this.calls.call({ operation: operationOf(method, path), request, signal }, (answer, asked) => {
       try {
         return JSON.parse(answer.text) as T;
       } catch (error) {
@@ -151,10 +135,7 @@ export class Connection {
     });
   }
 
-  /**
-   * A call that roles (RBAC) forbid is repeated only shortly after an outage, since a 403 is final on a server that runs, as one of a quota or
-   * an admission rule always is.
-   */
+  /** What roles (RBAC) forbid is repeated only shortly after an outage: on a server that runs, a 403 is final, as one of a quota always is. */
   #again({ failure, request, attempt, sinceMs }: FailedTry): number | null {
     const { clock, random } = this.#options;
     if (failure instanceof NoAnswer && request !== undefined) this.#noted(failure);
@@ -169,7 +150,7 @@ export class Connection {
   #noted(failure: NoAnswer): NoAnswer {
     this.#outage = this.#options.clock.monotonic();
     // The server's authority or our own certificate was renewed: the files have the new one, and the next attempt reads them.
-    if (isCertificateError(failure.cause)) this.#access.refused();
+    if (isCertificateError(failure.cause)) this.refused();
     return failure;
   }
 }

@@ -99,10 +99,7 @@ const at = (path: string, folder: string) => (path.startsWith("/") ? path : `${f
 /** Folder in which the kubelet mounts the credentials of a pod's service account. */
 const IN_CLUSTER = "/var/run/secrets/kubernetes.io/serviceaccount/";
 
-/**
- * The access of a context. Without `context`: that of `current-context`, or of the pod that this process runs in when there is no
- * kubeconfig. Rejects with CloudConfigError, or with the signal's reason.
- */
+/** The access of a context; null: of `current-context`, or of the pod that this process runs in. Rejects with CloudConfigError. */
 export async function resolveAccess(
   context: string | null,
   files: KubeFiles,

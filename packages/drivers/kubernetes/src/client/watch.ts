@@ -80,10 +80,7 @@ export class ObjectWatch {
     if (this.#news.listenerCount("error") > 0) this.#news.emit("error", closed);
   }
 
-  /**
-   * Resolves when everything has been listed once. Rejects when trying again would not help, until which the next look begins anew, or with
-   * the signal's reason.
-   */
+  /** Resolves when everything has been listed once. Rejects when trying again would not help; the next look then begins anew. */
   async look(signal: AbortSignal): Promise<this> {
     signal.throwIfAborted();
     if (!this.#isRunning) void this.#run();
@@ -230,10 +227,7 @@ export class ObjectWatch {
     else if (known !== undefined && this.#isNews(object)) this.#tell(object, false);
   }
 
-  /**
-   * Whether it is newer than what is known. Resource versions of a server are increasing numbers (etcd revisions). The API documents this since
-   * 1.35; it was so before.
-   */
+  /** Whether it is newer. Resource versions of a server are increasing numbers (etcd revisions), as the API documents since 1.35. */
   #isNews(object: KubeObject): boolean {
     const known = this.#objects.get(keyOf(object))?.metadata.resourceVersion;
     return known === undefined || Number(known) <= Number(object.metadata.resourceVersion);

@@ -136,10 +136,7 @@ export function jobAccess(connection: Connection, clock: Clock) {
       await Promise.all([make(accounts, account, signal), bind()]);
     },
 
-    /**
-     * A token of a service account. It becomes invalid with the account, after `lifetimeMs`, or sooner when the server limits tokens. 0: the
-     * token of a secret, which does not expire.
-     */
+    /** A token of a service account, with which it ends, or after `lifetimeMs`, or as the server limits. 0: that of a secret, without an end. */
     async token(namespace: string, user: string, lifetimeMs: number, signal: AbortSignal): Promise<string> {
       if (lifetimeMs === 0) return secretToken(namespace, user, signal);
       // The TokenRequest API refuses lifetimes below ten minutes.

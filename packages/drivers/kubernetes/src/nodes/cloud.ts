@@ -2,29 +2,26 @@ import {
   type Cloud,
   type CreateOrder,
   DriverError,
-  type LabelConfig,
-  type Resources,
   type StepContext,
   type Steps,
   type Tag,
 } from "@nodeyard/driver";
 import type { KubeObject } from "../client/index.ts";
-import type { KubeLabelOwn, KubeOrder } from "../config.ts";
+import type { KubeOrder } from "../config.ts";
 import type { Site } from "../site.ts";
 import { CALL_MS, type Collection, objectsIn } from "./machines.ts";
 import { hasEnded } from "./ready.ts";
 
 /** In what nodes with a namespace of their own differ from pods of a shared project. */
-export interface Nodes extends Collection {
+export interface Nodes
+  extends Collection,
+    Required<Pick<Cloud<KubeObject>, "amounts" | "isEnding" | "need">> {
   /** Steps from the object to the ready pod of its node; undefined: the node is a namespace without one. */
   boot(order: KubeOrder, object: KubeObject, signal: AbortSignal): Steps<KubeObject | undefined>;
   /** The record's `connection_port` with a new token. Called at the launch, and before a ready node is handed out late. */
   portOf(object: KubeObject, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
   /** Rejects with "not-found" when more than the object itself is gone. */
   stands?(object: KubeObject, signal: AbortSignal): Promise<void>;
-  isEnding(object: KubeObject): boolean;
-  amounts(object: KubeObject): Resources;
-  need(label: LabelConfig<KubeLabelOwn>, signal: AbortSignal): Promise<Resources>;
 }
 
 /** What the kit makes steps of. */

@@ -1,6 +1,6 @@
-import { type Cloud, DriverError, unlessRefused } from "@nodeyard/driver";
+import { type Cloud, DriverError, type LabelConfig, orThrow, unlessRefused } from "@nodeyard/driver";
 import type { KubeObject, ObjectWatch } from "../client/index.ts";
-import { type KubeOrder, POD_MS } from "../config.ts";
+import { type KubeLabelOwn, type KubeOrder, POD_MS } from "../config.ts";
 import type { Site } from "../site.ts";
 import { ABOUT, aboutOf, aboutText, labelsOf, portOf } from "./about.ts";
 import { PROJECT_ROLE, USER } from "./access.ts";
@@ -37,8 +37,7 @@ export function isolatedNodes(site: Site, closed: AbortSignal): Cloud<KubeObject
     const body = { metadata: { name, labels: labelsOf(order, log), annotations: own.annotations }, spec };
     const made = cluster.post<KubeObject>({ path: podsIn(namespace), body, signal });
     const pod = (await unlessRefused(made, "AlreadyExists")) ?? (await readPod(namespace, name, signal));
-    if (pod !== undefined) return pod;
-    throw new DriverError("transient", `pod ${namespace}/${name} was deleted while it was being made`);
+    return orThrow(pod, `pod ${namespace}/${name} was deleted while it was being made`, "transient");
   }
 
   const cloud = kubeCloud(
@@ -81,7 +80,7 @@ export function isolatedNodes(site: Site, closed: AbortSignal): Cloud<KubeObject
       async portOf(home, signal) {
         const { name } = home.metadata;
         const token = await access.token(name, USER, config.own.tokenMs, signal);
-        return portOf(kind, name, aboutOf(home).pod, await cluster.access(), token);
+        return portOf(kind, name, aboutOf(home).pod, await cluster.token(signal), token);
       },
       async stands(home, signal) {
         const { name } = home.metadata;
@@ -102,7 +101,7 @@ export function isolatedNodes(site: Site, closed: AbortSignal): Cloud<KubeObject
         return seen === undefined ? tag?.installation === installation : hasEnded(seen);
       },
       amounts: (home) => aboutOf(home).resources,
-      need: async ({ own }) => own.amounts,
+      need: async ({ own }: LabelConfig<KubeLabelOwn>) => own.amounts,
     },
     closed,
   );

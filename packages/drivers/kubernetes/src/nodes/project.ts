@@ -1,6 +1,7 @@
 import {
   cloudMethods,
   DriverError,
+  type LabelConfig,
   messageOf,
   type Resources,
   SharedValue,
@@ -10,7 +11,7 @@ import {
 import type { LimitRange, ResourceQuota } from "kubernetes-types/core/v1.d.ts";
 import { amountsOf, containerAmounts, quotaAmounts } from "../amounts.ts";
 import { listAll } from "../client/index.ts";
-import { POD_MS } from "../config.ts";
+import { type KubeLabelOwn, POD_MS } from "../config.ts";
 import type { Site } from "../site.ts";
 import { ABOUT, aboutOf, aboutText, labelsOf, portOf } from "./about.ts";
 import { ONCE, podRules } from "./access.ts";
@@ -42,10 +43,7 @@ export function projectOf(site: Site, namespace: string, ended: AbortSignal) {
     );
   }
 
-  /**
-   * Lists its pods, which proves that it exists and can be read; otherwise it is `closed`. Missing rights for job credentials only warn.
-   * Rejects when neither is known.
-   */
+  /** Lists its pods; a project that cannot be read is `closed`. Missing rights for job credentials only warn. Rejects when neither is known. */
   async function enter(signal: AbortSignal): Promise<void> {
     try {
       await unlessRefused(cluster.get({ path: home, signal }), 403);
@@ -102,7 +100,7 @@ export function projectOf(site: Site, namespace: string, ended: AbortSignal) {
      */
     async portOf(pod, signal) {
       const { name, uid } = pod.metadata;
-      const launcher = await cluster.access();
+      const launcher = await cluster.token(signal);
       const user = `${name}-${uid.slice(0, 8)}`;
       const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name, uid }];
       const role = { kind: "Role", name: user, rules: podRules([name]) } as const;
@@ -129,13 +127,12 @@ export function projectOf(site: Site, namespace: string, ended: AbortSignal) {
       return isOver ? {} : { ...containerAmounts(pod.spec?.containers ?? []), instances: 1 };
     },
     /** With the project's defaults for labels that name none. */
-    async need({ own: { amounts, isUnsized } }, signal) {
+    async need({ own: { amounts, isUnsized } }: LabelConfig<KubeLabelOwn>, signal) {
       if (closed !== null) await enter(signal);
       if (closed !== null)
         throw new DriverError("configuration", `pool ${namespace}: ${messageOf(closed)}`, { cause: closed });
-      const added = isUnsized ? await defaults.get(signal) : {};
-      const missing = ["cores", "ram"].filter((one) => one in added && !amounts[one]);
-      return { ...amounts, ...Object.fromEntries(missing.map((one) => [one, added[one]!])) };
+      const { cores = 0, ram = 0 } = isUnsized ? await defaults.get(signal) : {};
+      return { ...amounts, cores: amounts.cores || cores, ram: amounts.ram || ram };
     },
   };
 

@@ -3,10 +3,7 @@ import type { KubeLabelOwn } from "../config.ts";
 import type { Site } from "../site.ts";
 import { type Project, projectOf } from "./project.ts";
 
-/**
- * Nodes that are pods in existing projects: driver `openshiftpods`. The name of the pool is that of the project. Each project is a cloud of its
- * own; a node's is that of its tag, as its pool may have left the configuration.
- */
+/** Driver `openshiftpods`: pods in existing projects, named as their pools. A node's project is that of its tag: its pool may have left. */
 export function sharedNodes(site: Site, closed: AbortSignal): OpenMethods {
   const { config, cluster, purpose } = site;
   const known = new Map<string, Project>();
