@@ -30,10 +30,7 @@ const CLOUDS: Readonly<Record<string, string>> = {
   "login.partner.microsoftonline.cn": "https://management.chinacloudapi.cn",
 };
 
-/**
- * The identity in the file that `az ad sp create-for-rbac --sdk-auth` writes; what it lacks is taken from the variables that Azure's SDKs
- * read. Throws CloudConfigError.
- */
+/** The identity in the file of `az ad sp create-for-rbac --sdk-auth`, else in the variables of Azure's SDKs. Throws CloudConfigError. */
 export function identityOf(path: string | null, { env, read }: Around): Identity {
   const place = path ?? env.AZURE_AUTH_LOCATION ?? null;
   const file = place === null ? {} : parsed(place, read);

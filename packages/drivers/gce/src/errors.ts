@@ -55,10 +55,7 @@ export const mapError = errorMap(ERRORS);
 /** The error of a call that makes something. */
 export const ofOrder = (error: unknown) => orderFault(error, mapError);
 
-/**
- * The words of an answer (`error.errors[].reason`, and `reason` of its details in newer parts of the API), which operators see as well. Cloud
- * Storage answers in XML.
- */
+/** The words of an answer (`error.errors[].reason`, in newer parts of the API of its details), for operators too. Cloud Storage has XML. */
 export function faultOf({ text }: HttpAnswer): SaidFault {
   const xml = xmlFault(text);
   if (xml !== undefined) return xml;

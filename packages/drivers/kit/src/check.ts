@@ -68,10 +68,7 @@ function capabilitiesProblem(value: unknown): string | undefined {
   return undefined;
 }
 
-/**
- * Why the result of `open` is not a provider, as the end of a sentence; undefined when it is one. Only the presence of methods is
- * checked; the conformance kit checks what they do.
- */
+/** Why the result of `open` is not a provider, as the end of a sentence. Only whether methods are there; the conformance kit checks the rest. */
 export function providerProblem(value: unknown): string | undefined {
   if (!isObject(value)) return "is not an object";
   const missing = METHODS.filter((name) => typeof value[name] !== "function");

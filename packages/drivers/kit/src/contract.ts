@@ -8,10 +8,7 @@ import type { Resources } from "./resources.ts";
 import type { Step, StepContext } from "./run-steps.ts";
 import type { ExternalId, ImageTag, Tag } from "./tags.ts";
 
-/**
- * A driver. It makes and deletes machines and reports what it sees. It never writes the tree, never chooses a node and
- * never decides policy.
- */
+/** A driver. It makes and deletes machines and reports what it sees. It never writes the tree, never chooses a node and never decides policy. */
 export interface Driver<Config extends ProviderConfig = ProviderConfig> {
   /** The driver's name for `driver:` in the configuration: lower-case letters, digits and dashes. */
   readonly name: string;
@@ -40,10 +37,7 @@ export interface Capabilities {
   readonly probes: boolean;
   /** Its resources carry Nodeyard's tag, so that `find`, `list` and the leak sweep work. */
   readonly tags: boolean;
-  /**
-   * Its machines may run on the launcher's own host and reach its loopback, so nothing may listen there without a token (rule 11). Default
-   * false.
-   */
+  /** Its machines may run on the launcher's own host and reach its loopback, so nothing may listen there without a token (rule 11). Default false. */
   readonly local?: boolean;
 }
 
@@ -218,10 +212,7 @@ export interface Provider {
    * the tag finds nothing: tags get lost, and lists are incomplete. Before a record goes, its machine has to be gone by both.
    */
   find(tag: Tag, signal: AbortSignal, stored?: ExternalId | null): Promise<ExternalId | undefined>;
-  /**
-   * All resources that the credential can see, also those of others. Rejects rather than return a partial list, which would look like
-   * leaks.
-   */
+  /** All resources that the credential can see, also those of others. Rejects rather than return a partial list, which would look like leaks. */
   list(signal: AbortSignal): Promise<readonly Resource[]>;
   /**
    * Deletes one leaked resource, or only requests it where that takes long: it is called again by each sweep that finds the resource. One that

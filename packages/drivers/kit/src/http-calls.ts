@@ -65,10 +65,7 @@ export class HttpCalls<Login> {
     this.#options = options;
   }
 
-  /**
-   * The value that `read` makes of the answer; what it throws is a failure of the try. Rejects with the last failure, or with the signal's
-   * reason.
-   */
+  /** The value that `read` makes of the answer; what it throws is a failure of the try. Rejects with the last one, or the signal's reason. */
   async call<T>(call: HttpCall<Login>, read: (answer: HttpAnswer, request: Unsent) => T): Promise<T> {
     const { clock, again, refused } = this.#options;
     const { signal } = call;

@@ -62,10 +62,7 @@ export function leaked(
   return { suspects, remove: braked ? [] : remove, braked, wouldRemove: remove.length };
 }
 
-/**
- * Whether so many machines or records of `all` do not go wrong at once: rather is the tree not the one of this cloud, or the cloud's list
- * is not complete.
- */
+/** Whether so many of `all` do not go wrong at once: rather is the tree not the one of this cloud, or the cloud's list is not complete. */
 export function tooMany(count: number, all: number): boolean {
   return count > Math.max(BRAKE_LEAST, all * BRAKE_SHARE);
 }

@@ -22,10 +22,7 @@ const CREATE_MS = 300_000;
 /** Pause between two looks for a machine that is there and that no list shows yet, milliseconds. */
 const LOOK_MS = 2_000;
 
-/**
- * A call that makes a machine, and resolves to its id. One that is repeated after a lost answer makes no second machine; undefined: there is
- * one already, which lists will show.
- */
+/** A call that makes a machine, and gives its id. Repeated after a lost answer it makes no second one; undefined: lists will show the one. */
 export type MakeCall = (signal: AbortSignal) => Promise<string | undefined>;
 
 /** How the machines of a provider are listed for it alone. */
@@ -79,10 +76,7 @@ export interface NodeMachinesOptions<T> {
   readonly isProven?: (machine: T, tag: Tag) => boolean;
   /** Reads one machine, because a listing may not show a new one yet. Undefined: it is gone. */
   readonly read: (id: string, signal: AbortSignal) => Promise<T | undefined>;
-  /**
-   * Whether a machine that is being made is there, although a listing that should show it does not. Rejects with why it was not made. Default:
-   * it is not.
-   */
+  /** Whether a machine being made is there, although no listing shows it in time. Rejects with why it was not made. Default: it is not. */
   readonly isUnlisted?: (id: string, place: string, signal: AbortSignal) => Promise<boolean>;
   /**
    * Milliseconds that a create goes on after its caller gave up, with its wait at the rate limit. Without the answer it would be unknown
@@ -98,6 +92,15 @@ export type MachineTable<T> = Omit<NodeMachinesOptions<T>, "clock" | "closed" | 
   readonly watch: Pick<ListWatch<T>, "all" | "whole" | "wait"> | Omit<OwnList<T>, "log" | "provider">;
 };
 
+/** A wait for a machine. */
+type Reach<T> = readonly [
+  kind: Wait,
+  id: string,
+  place: string,
+  isThere: (machine: T) => boolean,
+  isOver: (machine: T) => boolean,
+  signal: AbortSignal,
+];
 type Defaulted = "what" | "createMs" | "hasEnded" | "hasFailed" | "isDeleted" | "isProven" | "isUnlisted";
 
 /**
@@ -222,28 +225,15 @@ export class NodeMachines<T> {
   }
 
   /** A machine of before once it `isThere`. Rejects as `up` does; `isOver`: it will not be there any more. */
-  async reached(
-    kind: Wait,
-    id: string,
-    place: string,
-    isThere: (machine: T) => boolean,
-    isOver: (machine: T) => boolean,
-    signal: AbortSignal,
-  ): Promise<T> {
-    const machine = await this.#shown(kind, id, place, isThere, isOver, signal);
+  async reached(...wait: Reach<T>): Promise<T> {
+    const [, id, place] = wait;
+    const machine = await this.#shown(...wait);
     if (machine === null) throw this.#missing(id, place, "meanwhile");
     return machine;
   }
 
   /** Null: no listing shows it, though it should. */
-  async #shown(
-    kind: Wait,
-    id: string,
-    place: string,
-    isThere: (machine: T) => boolean,
-    isOver: (machine: T) => boolean,
-    signal: AbortSignal,
-  ): Promise<T | null> {
+  async #shown(...[kind, id, place, isThere, isOver, signal]: Reach<T>): Promise<T | null> {
     const machine = await this.watch.wait(
       kind,
       id,

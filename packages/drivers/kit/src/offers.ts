@@ -81,10 +81,7 @@ export interface SlotSettings {
  * duties of `create`, and a machine may be removed at any point of them. A machine that is put aside is listed as before.
  */
 export interface Suspension {
-  /**
-   * Puts the machine of a tag aside; returns when the cloud says that it is. One that is so already is no error. Rejects with kind "not-found" when
-   * there is none.
-   */
+  /** Puts the machine of a tag aside; returns when it is, as the cloud says, or was before. Rejects with kind "not-found" when there is none. */
   suspend(tag: Tag, context: StepContext): AsyncGenerator<Step, void, void>;
   /**
    * Returns the machine of `order.tag` once it is up again. Its disk, and so its host keys, are those of before; its addresses may be others. One

@@ -1,10 +1,7 @@
 /** Bytes of a block of an archive. */
 const BLOCK = 512;
 
-/**
- * The header of a file in a tar archive of the older GNU format (its manual, "Basic Tar Format" and "Storing Sparse Files"). `whole`: its size with
- * a hole at its end, of which the archive has no bytes.
- */
+/** The header of a file in GNU's older tar format (its manual, "Storing Sparse Files"). `whole`: its size with a hole at its end, of no bytes. */
 export function tarHeader(name: string, size: number, whole = size): Buffer<ArrayBuffer> {
   const block = Buffer.alloc(BLOCK);
   const isSparse = whole > size;

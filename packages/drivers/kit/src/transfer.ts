@@ -11,10 +11,7 @@ export interface Piece {
   readonly bytes: Uint8Array;
 }
 
-/**
- * Streams the bytes of an image and reports the progress. Rejects with `fatal` when the file's size differs from the expected one: the
- * uploaded bytes are then no valid image.
- */
+/** Streams the bytes of an image and reports the progress. Rejects with `fatal` when the file's size is not the expected: it is no valid image. */
 export async function* streamed(
   open: OpenFile,
   { file, size, progress }: Pick<UploadOrder, "file" | "size" | "progress">,

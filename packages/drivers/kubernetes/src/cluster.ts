@@ -6,6 +6,9 @@ import {
   ObjectWatch,
   resolveAccess,
 } from "./client/index.ts";
+import type { KubeProviderConfig } from "./config.ts";
+import type { Kind } from "./config-table.ts";
+import type { JobAccess } from "./nodes/access.ts";
 
 /** Dependencies of the drivers on their host. Tests pass their own. */
 export interface KubeHost extends Pick<ConnectionOptions, "connect"> {
@@ -13,10 +16,7 @@ export interface KubeHost extends Pick<ConnectionOptions, "connect"> {
   readonly files: KubeFiles;
 }
 
-/**
- * One cluster with one credential: its calls, and one watch per collection, shared by all providers that use it, with the handles of the
- * provider that opened it first. Nothing is read or connected before the first call.
- */
+/** A cluster with one credential: its calls, and a watch per collection, for all providers that use it. Nothing is read before the first call. */
 export class Cluster extends Connection {
   /** Label selector of all objects of this installation. */
   readonly ours: string;
@@ -52,4 +52,15 @@ export class Cluster extends Connection {
     watch.uses++;
     return watch;
   }
+}
+
+/** Dependencies of a provider's nodes. Objects with another `installation` are never touched. */
+export interface Site extends DriverContext {
+  readonly kind: Kind;
+  readonly config: KubeProviderConfig;
+  readonly cluster: Cluster;
+  readonly access: JobAccess;
+  readonly remark: NonNullable<DriverContext["remark"]>;
+  /** Gives up the cluster. */
+  release(): Promise<void>;
 }

@@ -25,10 +25,7 @@ const NAME = /^[a-zA-Z0-9-]{1,64}$/;
 
 const pathOf = (name: string) => `/instances/${name}`;
 
-/**
- * The instances of nodes, each of which has the name that follows from its node. `makeMs`: limit of making one. `closed` ends creates that go
- * on without their callers.
- */
+/** The instances of nodes, named after them. `makeMs`: limit of making one. `closed` ends creates that go on without their callers. */
 export function nodeMachines(client: LxdClient, makeMs: number, closed: AbortSignal): NodeMachines<Instance> {
   const { clock } = client;
   // A single instance is read with its addresses, for which a list would ask each guest.

@@ -40,9 +40,7 @@ export function mayTake(
     );
 }
 
-/**
- * A slot is freed only when nothing of its last sliver is left, so a sliver that does not fit now will never fit: a configuration error.
- */
+/** A slot is freed only when nothing of its last sliver is left, so a sliver that does not fit now will never fit: a configuration error. */
 export function capacityError({ id, host }: BackingHost, error: unknown): unknown {
   if (!(error instanceof DriverError) || error.kind !== "quota") return error;
   return new DriverError(

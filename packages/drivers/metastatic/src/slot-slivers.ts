@@ -77,10 +77,7 @@ export class SlotSlivers {
     this.#options = options;
   }
 
-  /**
-   * Adds a sliver; `traceparent`: of its launch, if that is traced. The change is durable on the machine when the promise resolves. Rejects
-   * with DriverError.
-   */
+  /** Adds a sliver, durably when the promise resolves. `traceparent`: of its launch, if that is traced. Rejects with DriverError. */
   add(
     at: BackingHost,
     node: string,
@@ -171,10 +168,7 @@ export class SlotSlivers {
     });
   }
 
-  /**
-   * To be called before the node is assigned. Resolves when the slot, if it `lends`, lends nothing and the kernel has applied that. Rejects
-   * with DriverError.
-   */
+  /** Before the node is assigned: resolves when the slot, if it `lends`, lends nothing and the kernel has applied that. */
   recall(at: BackingHost, node: string, lends: boolean, context: StepContext): Promise<void> {
     const { signal } = context;
     return this.#with(at, signal, async (host) => {

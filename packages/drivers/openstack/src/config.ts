@@ -133,10 +133,7 @@ export type OpenstackPoolOwn = OwnOf<typeof openstackConfig, "pool">;
 export type OpenstackLabelOwn = OwnOf<typeof openstackConfig, "label">;
 export type OpenstackOrder = OrderOf<typeof openstackConfig>;
 
-/**
- * The type of a label's machines. Labels with one flavor use the same hosts, so their launches fail together; volumes do not come from
- * these hosts.
- */
+/** Labels with one flavor use the same hosts, so their launches fail together; volumes do not come from these hosts. */
 export function machineType({ own }: Pick<LabelConfig<OpenstackLabelOwn>, "own">): string {
   const flavor = own.minRam > 0 ? `${own.flavorName ?? "any"}, ${own.minRam} MiB` : own.flavorName;
   return own.volumeSize === null ? `${flavor}` : `${flavor}, on a volume`;

@@ -2,9 +2,7 @@ import { type ConfigOf, cloudConfig, Is, Key, type OwnOf, type Reader, type Valu
 import { parseSubnet, type Subnet } from "./machine/bridge.ts";
 import type { NumberRange } from "./machine/firewall.ts";
 
-/**
- * sshd(8), AUTHORIZED_KEYS: type, base64, comment. Lines with options are refused, because options decide what root may do in the guest.
- */
+/** sshd(8), AUTHORIZED_KEYS: type, base64, comment. Lines with options are refused, because options decide what root may do in the guest. */
 const KEY = /^(ssh-[a-z0-9-]+|ecdsa-sha2-[a-z0-9-]+|sk-[a-z0-9@.-]+) [A-Za-z0-9+/]+={0,2}( [\x20-\x7e]*)?$/;
 
 /** Keys of a label. `authorized-keys` of the provider apply to labels without their own. */

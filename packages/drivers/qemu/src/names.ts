@@ -1,9 +1,6 @@
 import type { ImageTag, Tag } from "@nodeyard/driver";
 
-/**
- * The folder's name is the whole tag, so that creating the folder also tags it, and a tag cannot have two folders. The encoded
- * parts contain no comma, slash or leading dot.
- */
+/** The folder's name is the whole tag, so that creating it also tags it. The encoded parts contain no comma, slash or leading dot. */
 export function nodeName({ installation, provider, pool, nodeId }: Tag): string {
   return join([installation, provider, pool, nodeId]);
 }

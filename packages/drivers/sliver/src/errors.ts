@@ -15,10 +15,7 @@ const KINDS: Readonly<Record<string, DriverErrorKind>> = {
   "sliver-protocol.busy": "transient",
 };
 
-/**
- * Faults of the manager's API (docs/contract/slivers.md, "Calls and faults"). A wrong argument or a missing permission does not go away
- * with time.
- */
+/** Faults of the manager's API (docs/contract/slivers.md, "Calls and faults"). A wrong argument or a missing permission stays. */
 const FAULTS: Readonly<Record<number, DriverErrorKind>> = {
   1: "transient",
   100: "configuration",
@@ -26,10 +23,7 @@ const FAULTS: Readonly<Record<number, DriverErrorKind>> = {
   108: "configuration",
 };
 
-/**
- * Translates errors of sliver managers and of their transports. An error that is in neither table is a bug, and "fatal". `place` begins
- * the message.
- */
+/** Translates errors of sliver managers and their transports. One that is in neither table is a bug, and "fatal". */
 export function mapError(error: unknown, place: string): DriverError {
   if (error instanceof DriverError) return error;
   const code = String((error as { code?: unknown } | null)?.code ?? "");

@@ -3,9 +3,7 @@ import type { Edit, SliverSpecInput } from "@nodeyard/sliver-protocol";
 import { lends, markUse } from "./lending/index.ts";
 import type { Seen, SliverHosts } from "./sliver-hosts.ts";
 
-/**
- * Marks slivers of unused nodes as idle, so that they lend, and slivers of used nodes as busy. Machines that do not answer are left out.
- */
+/** Marks slivers of unused nodes as idle, so that they lend, and slivers of used nodes as busy. Machines that do not answer are left out. */
 export async function reconcileUses(hosts: SliverHosts, uses: NodeUses, signal: AbortSignal): Promise<void> {
   // The machines must be asked before the tree; `Handover.reconcile` says why.
   const seen = (await hosts.seen(signal)).filter(({ report }) => report.slivers.some(lends));

@@ -150,10 +150,7 @@ export class SliverHosts {
     return { host, placed: this.#placing.add(host.name, name, need) };
   }
 
-  /**
-   * Asks all machines. One that cannot be reached, or that belongs to another writer, is left out, and the others serve. Any other error
-   * is for an operator to correct.
-   */
+  /** Asks all machines. One that cannot be reached, or of another writer, is left out. Any other error is for an operator to correct. */
   async #answering(ask: (host: SliverHost) => Promise<NodeReport>, signal: AbortSignal): Promise<Seen[]> {
     const seen: Seen[] = [];
     const failures: unknown[] = [];

@@ -186,17 +186,12 @@ export async function unlist(host: SliverHost, tag: Tag, signal: AbortSignal): P
   }, signal);
 }
 
-/**
- * True when nothing of the sliver is left on the machine: a sliver that left the document is listed as `unlisted` until it has ended.
- */
+/** True when nothing of the sliver is left on the machine: a sliver that left the document is listed as `unlisted` until it has ended. */
 export function gone({ slivers, unlisted }: NodeReport, name: string): true | undefined {
   return slivers.some((one) => one.name === name) || unlisted.includes(name) ? undefined : true;
 }
 
-/**
- * The machine for a sliver, on which it counts until `placed` is called. The generation is the time in seconds, so a name that is used
- * again has a higher one.
- */
+/** The machine for a sliver, on which it counts until `placed`. The generation is the time in seconds: a name used again has a higher one. */
 async function choose(
   hosts: SliverHosts,
   wish: Wish,
@@ -236,10 +231,7 @@ export function running({ slivers, node, trouble }: NodeReport, name: string): S
   return phase === "running" && error === undefined ? sliver : undefined;
 }
 
-/**
- * True when the sliver runs and its machine has applied the last change. Amounts that are taken back are applied before amounts that are
- * given.
- */
+/** True when the sliver runs and its machine has applied the last change. Amounts that are taken back are applied before amounts that are given. */
 export function settled(report: NodeReport, name: string): true | undefined {
   const sliver = running(report, name);
   return sliver === undefined || sliver.settled === false ? undefined : true;

@@ -26,10 +26,7 @@ export function placedHosts(config: StaticProviderConfig): ReadonlyMap<string, P
   return hosts;
 }
 
-/**
- * The host in the form of a node record (docs/contract/drivers.md, "Static records"); `resolved` is the address that answered,
- * undefined before the first check.
- */
+/** The host as a node record has it (docs/contract/drivers.md, "Static records"); `resolved`: the address that answered, if any. */
 export function machineOf(
   host: StaticHost,
   hostKeys: readonly string[],

@@ -9,7 +9,6 @@ import {
 } from "@nodeyard/driver";
 import { filesOf } from "./bucket.ts";
 import { startSnapshot, writeSnapshot } from "./ebs-direct.ts";
-import { importFile } from "./import.ts";
 import {
   type ImageParts,
   type Item,
@@ -21,7 +20,7 @@ import {
   ownTasks,
   removeUploaded,
 } from "./items.ts";
-import { imageState, POLL_MS, published, registered, UPLOAD_MS, type Upload } from "./upload.ts";
+import { imageState, importFile, POLL_MS, published, registered, UPLOAD_MS, type Upload } from "./upload.ts";
 
 /** Images of an account, made by any of the three methods (docs/how-to/connect-aws.md, "Images"), and what of their uploads may be left over. */
 export function awsImages(parts: ImageParts) {

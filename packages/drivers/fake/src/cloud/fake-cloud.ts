@@ -71,10 +71,7 @@ export class FakeCloud {
     Object.assign(this.faults, knobs.faults);
   }
 
-  /**
-   * Creates a machine, or returns the one that the tag already has: the tag serves as idempotency token, unless the knobs say
-   * that the cloud supports none.
-   */
+  /** Creates a machine, or returns the tag's: the tag serves as idempotency token, unless the knobs say that the cloud supports none. */
   create(order: NewServer, signal: AbortSignal): Promise<FakeServer> {
     return this.#call("create", signal, () => this.#create(order));
   }

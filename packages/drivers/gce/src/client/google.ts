@@ -62,10 +62,7 @@ const AGAIN_MS = 1_000;
 const MINUTE_MS = 60_000;
 const SKEW_MS = 1_000;
 
-/**
- * One credential at Google Cloud. Every call may be repeated: those that make something carry an id of their request, by which Google knows
- * them for an hour.
- */
+/** One credential at Google Cloud. Every call may be repeated: what makes something carries an id, by which Google knows it for an hour. */
 export class Google extends Session<BearerToken> {
   readonly #options: GoogleOptions;
 

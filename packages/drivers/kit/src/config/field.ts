@@ -64,10 +64,7 @@ interface Parts<T, Name> {
   readonly group?: Fields | undefined;
 }
 
-/**
- * One key of the file. The compiled property has the key's name in camel case, unless `as` sets another one. Fields are immutable: each
- * method returns a new one.
- */
+/** One key of the file. The compiled property has its name in camel case, unless `as` sets another. Fields are immutable: methods return new ones. */
 export class Field<T, Name extends string | undefined = undefined> {
   readonly parts: Parts<T, Name>;
 

@@ -87,9 +87,7 @@ export function mapOf(value: z.ZodType): z.ZodType {
   return stringKeys(z.record(z.string(), value, { error: "must be a mapping" }));
 }
 
-/**
- * A mapping with these keys. Other keys are allowed only with `rest`, the type of their values. Only the `required` keys must be present.
- */
+/** A mapping with these keys. Other keys are allowed only with `rest`, the type of their values. Only the `required` keys must be present. */
 export function closed(
   shape: Readonly<Record<string, z.ZodType>>,
   required: readonly string[] = [],

@@ -34,10 +34,7 @@ type Word<T, Else = null> = <const A extends About = Record<never, never>>(
 
 const isNeeded = ({ needed }: About): boolean => needed === true || needed === "loader";
 
-/**
- * A key of any type. `schema` is what the validator accepts. `read` makes the compiled value and reports unusable values with
- * `at.error(key, ...)`.
- */
+/** A key of any type. `schema`: what the validator accepts. `read` makes the compiled value and reports unusable ones with `at.error(key, ...)`. */
 export function field<T>(
   description: string,
   about: About,

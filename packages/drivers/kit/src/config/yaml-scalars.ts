@@ -58,10 +58,7 @@ function isYes(text: string): boolean {
   return ["yes", "true", "on"].includes(text.toLowerCase());
 }
 
-/**
- * YAML 1.1: `0o` is text, a leading 0 is octal, and 1:30 is 90 (https://yaml.org/type/int.html). Loses precision above 2^53,
- * which is noted.
- */
+/** YAML 1.1: `0o` is text, a leading 0 is octal, and 1:30 is 90 (https://yaml.org/type/int.html). Loses precision above 2^53, which is noted. */
 function toInteger(text: string): number {
   const [sign, digits] = unsigned(text);
   const isOctal = digits.length > 1 && /^\d+$/.test(digits) && digits.startsWith("0");

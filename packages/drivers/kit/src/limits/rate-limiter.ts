@@ -83,10 +83,7 @@ export class RateLimiter {
     this.#interval = floor === 0 && interval < FORGOTTEN_MS ? 0 : Math.max(floor, interval);
   }
 
-  /**
-   * Resolves when the caller may start; rejects with the signal's reason. `first`: before callers without it, for a read that many others
-   * wait for.
-   */
+  /** Resolves when the caller may start; rejects with the signal's reason. `first`: before others, for a read that many wait for. */
   async turn(signal?: AbortSignal, { first = false }: { readonly first?: boolean } = {}): Promise<void> {
     signal?.throwIfAborted();
     const now = this.#clock.monotonic();

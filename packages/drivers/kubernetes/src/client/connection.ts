@@ -1,5 +1,6 @@
 import {
   ApiError,
+  allPages,
   Connections,
   type DriverContext,
   type FailedTry,
@@ -15,6 +16,8 @@ import {
   wasRefused,
 } from "@nodeyard/driver";
 import { backoff, defined, present } from "@nodeyard/runtime";
+import type { PodSpec, PodStatus } from "kubernetes-types/core/v1.d.ts";
+import type { ListMeta, ObjectMeta } from "kubernetes-types/meta/v1.d.ts";
 import { statusFault } from "../errors.ts";
 import type { Access, Route } from "./kubeconfig.ts";
 
@@ -167,4 +170,36 @@ function operationOf(method: string, path: string): string {
   const parts = path.split("/").slice(path.startsWith("/api/") ? 3 : 4);
   const [first, , kind = first, , below] = parts[0] === "namespaces" ? parts : ["", "", ...parts];
   return [kind, below, method].filter(Boolean).join(".");
+}
+
+/** What is read of a namespace, project or pod. Uids are unique over time, unlike names; versions grow with each change of the server. */
+export interface KubeObject {
+  readonly metadata: ObjectMeta & Required<Pick<ObjectMeta, "name" | "uid" | "resourceVersion">>;
+  /** Of pods. */
+  readonly spec?: PodSpec;
+  readonly status?: PodStatus;
+}
+
+/** One page of a list. The version is that of the whole list, on each page. */
+interface List<T> {
+  readonly metadata: ListMeta;
+  readonly items: readonly T[];
+}
+
+/** Objects per page: bounds the size of one answer, and the server's work for it. */
+const PAGE = "1000";
+
+/** All pages of a list, which show the collection as it was at `version`. Rejects when a page fails: what it has would look deleted. */
+export async function listAll<T>(
+  connection: Connection,
+  path: string,
+  signal: AbortSignal,
+  query: Readonly<Record<string, string>> = {},
+): Promise<{ readonly items: readonly T[]; readonly version: string | undefined }> {
+  const read = (next: string | undefined) => {
+    const more = next === undefined ? {} : { continue: next };
+    return connection.get<List<T>>({ path, query: { ...query, limit: PAGE, ...more }, signal });
+  };
+  const pages = await allPages(`list of ${path}`, read, ({ metadata }) => metadata.continue);
+  return { items: pages.flatMap(({ items }) => items), version: pages[0]!.metadata.resourceVersion };
 }

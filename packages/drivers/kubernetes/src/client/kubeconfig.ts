@@ -3,10 +3,7 @@ import type { TlsOptions } from "@nodeyard/driver/http";
 import { messageOf } from "@nodeyard/runtime";
 import { z } from "zod";
 
-/**
- * Environment, files and programs that credentials are read from: KUBECONFIG, and the KUBERNETES_SERVICE_* variables of a pod. Files are read
- * each time, because tokens and certificates are replaced in place. Tests pass their own.
- */
+/** What credentials are read from: KUBECONFIG or the KUBERNETES_SERVICE_* variables of a pod, and files, each time: they are replaced in place. */
 export interface KubeFiles extends Around {
   /** Folder of `.kube/config`. */
   readonly home: string;

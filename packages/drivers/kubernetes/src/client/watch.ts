@@ -1,8 +1,7 @@
 import { EventEmitter, once } from "node:events";
 import { ApiError, CloudConfigError, type DriverContext, NoAnswer, wasRefused } from "@nodeyard/driver";
 import { backoff, deadline, jitter, sleep } from "@nodeyard/runtime";
-import type { Connection } from "./connection.ts";
-import { type KubeObject, listAll } from "./objects.ts";
+import { type Connection, type KubeObject, listAll } from "./connection.ts";
 
 interface WatchOptions extends Pick<DriverContext, "clock" | "random"> {
   readonly connection: Connection;

@@ -64,10 +64,7 @@ export function labelsOf({ label, tag, request }: KubeOrder, log: Log): Readonly
   return { ...all, ...machineMetadata(tag), nodepool_node_label: label.name };
 }
 
-/**
- * `connection_port` in the format of Zuul's executor, which makes a kubeconfig of it (docs/contract/records.md, "Node"). `pod` null: the
- * node is a namespace. `token` null: the launcher authenticates by a certificate only.
- */
+/** `connection_port` as Zuul's executor reads it (docs/contract/records.md, "Node"). `pod` null: a namespace. `token` null: only a certificate. */
 export function portOf(
   kind: Kind,
   namespace: string,
@@ -90,10 +87,7 @@ export function portOf(
   };
 }
 
-/**
- * A suffix for a name that is taken: `n` and eight hexadecimal digits. It must not be a number, because Nodepool takes a number at the end
- * for a node id. Two owners of one name with equal marks would only end a launch with an error, as the tags are compared.
- */
+/** A suffix for a name that is taken; no number, which Nodepool takes for a node id. Equal marks only end a launch, as tags are compared. */
 export function markOf({ installation, provider }: Tag): string {
   return `n${hashOf([installation, provider]).slice(0, 8)}`;
 }

@@ -7,8 +7,8 @@ import {
   type Tag,
 } from "@nodeyard/driver";
 import type { KubeObject } from "../client/index.ts";
+import type { Site } from "../cluster.ts";
 import type { KubeOrder } from "../config.ts";
-import type { Site } from "../site.ts";
 import { CALL_MS, type Collection, objectsIn } from "./machines.ts";
 import { hasEnded } from "./ready.ts";
 

@@ -1,7 +1,7 @@
 import { type Cloud, DriverError, type LabelConfig, orThrow, unlessRefused } from "@nodeyard/driver";
 import type { KubeObject, ObjectWatch } from "../client/index.ts";
+import type { Site } from "../cluster.ts";
 import { type KubeLabelOwn, type KubeOrder, POD_MS } from "../config.ts";
-import type { Site } from "../site.ts";
 import { ABOUT, aboutOf, aboutText, labelsOf, portOf } from "./about.ts";
 import { PROJECT_ROLE, USER } from "./access.ts";
 import { kubeCloud } from "./cloud.ts";
@@ -12,10 +12,7 @@ const NAMESPACES = "/api/v1/namespaces";
 const PROJECT_API = "/apis/project.openshift.io/v1";
 const podsIn = (namespace: string) => `${NAMESPACES}/${namespace}/pods`;
 
-/**
- * Nodes with a namespace or project of their own: drivers `kubernetes` and `openshift`, where a project is a namespace that the server creates
- * on request. The namespace is the node: it carries the tag, its name is the external id, and all else goes with it.
- */
+/** Drivers `kubernetes` and `openshift`: the namespace is the node. It carries the tag, its name is the external id, and all else goes with it. */
 export function isolatedNodes(site: Site, closed: AbortSignal): Cloud<KubeObject> {
   const { kind, config, access, cluster, installation, log } = site;
   const isProject = kind === "openshift";

@@ -11,9 +11,9 @@ import {
 } from "@nodeyard/driver";
 import { sleep } from "@nodeyard/runtime";
 import { type KubeObject, listAll, type ObjectWatch } from "../client/index.ts";
+import type { Site } from "../cluster.ts";
 import type { KubeOrder } from "../config.ts";
 import { SUBDOMAIN } from "../grammar.ts";
-import type { Site } from "../site.ts";
 import { aboutOf, markOf, metadataOf } from "./about.ts";
 import { conditionOf, failureOf, hasEnded } from "./ready.ts";
 
@@ -48,10 +48,7 @@ export interface Collection {
   make(order: KubeOrder, name: string, signal: AbortSignal): Promise<KubeObject>;
 }
 
-/**
- * Objects as machines of nodes: claimed by name, identified by their tag, deleted by uid; names are used again, so that an id in here is
- * `NAME/UID`, and in records the name. Errors are the client's, and DriverErrors.
- */
+/** Objects as machines: claimed by name, known by tag, deleted by uid. Names come again, so that an id here is `NAME/UID`, in records the name. */
 export function objectsIn(
   { cluster, clock, installation }: Pick<Site, "cluster" | "clock" | "installation">,
   collection: Collection,

@@ -11,8 +11,8 @@ import {
 import type { LimitRange, ResourceQuota } from "kubernetes-types/core/v1.d.ts";
 import { amountsOf, containerAmounts, quotaAmounts } from "../amounts.ts";
 import { listAll } from "../client/index.ts";
+import type { Site } from "../cluster.ts";
 import { type KubeLabelOwn, POD_MS } from "../config.ts";
-import type { Site } from "../site.ts";
 import { ABOUT, aboutOf, aboutText, labelsOf, portOf } from "./about.ts";
 import { ONCE, podRules } from "./access.ts";
 import { kubeCloud, type Nodes } from "./cloud.ts";

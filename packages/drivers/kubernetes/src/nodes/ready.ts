@@ -1,8 +1,8 @@
 import { DriverError, type DriverErrorKind, deadline, messageOf, type Tag } from "@nodeyard/driver";
 import type { EventList } from "kubernetes-types/core/v1.d.ts";
 import type { Connection, KubeObject, ObjectWatch } from "../client/index.ts";
+import type { Site } from "../cluster.ts";
 import { POD_MS } from "../config.ts";
-import type { Site } from "../site.ts";
 
 /** The pod of a node, by its path in the API. */
 interface PodPlace {

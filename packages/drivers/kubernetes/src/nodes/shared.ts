@@ -1,6 +1,6 @@
 import type { LabelConfig, OpenMethods, Resources } from "@nodeyard/driver";
+import type { Site } from "../cluster.ts";
 import type { KubeLabelOwn } from "../config.ts";
-import type { Site } from "../site.ts";
 import { type Project, projectOf } from "./project.ts";
 
 /** Driver `openshiftpods`: pods in existing projects, named as their pools. A node's project is that of its tag: its pool may have left. */

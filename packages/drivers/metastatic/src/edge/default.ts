@@ -3,10 +3,7 @@ import { readSigningKeys, SliverClient, sliverPaths, sshTransport } from "@nodey
 import type { MetastaticProvider } from "../config.ts";
 import { createMetastaticDriver } from "../driver.ts";
 
-/**
- * The `metastatic` driver. It reaches slivers by SSH, with the keys of the state folder. They are read only when needed, since most
- * providers need none.
- */
+/** The `metastatic` driver. It reaches slivers by SSH; the keys of the state folder are read when needed: most providers need none. */
 export const metastaticDriver: Driver<MetastaticProvider> = createMetastaticDriver((stateFolder) => {
   const places = () => {
     if (stateFolder !== undefined) return sliverPaths(stateFolder);

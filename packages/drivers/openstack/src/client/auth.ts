@@ -28,10 +28,7 @@ export function authBody(credential: Credential): object {
   return { auth: { identity, ...(method !== "application_credential" && { scope: scopeOf(values) }) } };
 }
 
-/**
- * The v3 root of keystone, from an `auth_url` with or without version. v2.0 was removed from keystone in 2018 (Queens), so v3 is
- * beside it.
- */
+/** The v3 root of keystone, from an `auth_url` with or without version. v2.0 was removed from keystone in 2018 (Queens), so v3 is beside it. */
 export function identityUrl(authUrl: string): string {
   const base = authUrl.replace(/\/+$/, "").replace(/\/v2\.0$/, "");
   return base.endsWith("/v3") ? base : `${base}/v3`;
@@ -74,10 +71,7 @@ function scopeOf(values: Credential["values"]): object {
   throw new CloudConfigError("auth names no project; add project_name or project_id to it in clouds.yaml");
 }
 
-/**
- * `user_domain_id`, `user_domain_name`, the common `domain_*`, then `default_domain`; otherwise the domain "default", which every cloud
- * has.
- */
+/** `user_domain_id`, `user_domain_name`, the common `domain_*`, then `default_domain`; otherwise the domain "default", which every cloud has. */
 function domainOf(values: Credential["values"], of: "user" | "project"): object {
   const id = values[`${of}_domain_id`] ?? values.domain_id;
   if (id !== undefined) return { id };

@@ -200,10 +200,7 @@ function queryOf(link: string): Readonly<Record<string, string>> {
   return Object.fromEntries(new URL(link, "http://cloud").searchParams);
 }
 
-/**
- * The resource of a path, in the words of Nodepool's metrics: `servers.detail` is a list, `server` (singular, without its id) is one
- * server, `server.action` is an action on it.
- */
+/** A path in the words of Nodepool's metrics: `servers.detail` is a list, `server` one of them, and `server.action` an action on it. */
 export function resourceOf(path: string): string {
   return path
     .slice(1)

@@ -19,9 +19,7 @@ export interface Addresses {
   readonly publicIpv6: string | null;
 }
 
-/**
- * Classifies the addresses of a server (docs/contract/drivers.md, "OpenStack: addresses"). `floatingIp`: one that nova may not show yet.
- */
+/** Classifies the addresses of a server (docs/contract/drivers.md, "OpenStack: addresses"). `floatingIp`: one that nova may not show yet. */
 export function addressesOf(
   server: Pick<Server, "addresses">,
   reach: Reach,
@@ -69,10 +67,7 @@ export function poolOfFloatingIps(reach: Reach): string | undefined {
   return (external.find(({ name, id }) => name === hinted || id === hinted) ?? external[0])?.id;
 }
 
-/**
- * The id of the network to whose ports floating IPs are attached, where clouds.yaml names one (openstacksdk manual, "Network config",
- * `nat_destination`).
- */
+/** The id of the network whose ports get floating IPs, where clouds.yaml names one (openstacksdk manual, "Network config"). */
 export function natDestinationOf({ networks, hints }: Pick<Reach, "networks" | "hints">): string | undefined {
   const hint = hints.find(({ natDestination }) => natDestination);
   return hint && networks.find(({ name, id }) => name === hint.name || id === hint.name)?.id;

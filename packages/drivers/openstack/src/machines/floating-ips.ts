@@ -64,10 +64,7 @@ export class FloatingIps {
     this.#ports.close();
   }
 
-  /**
-   * The port that a floating IP is attached to: the first of the server's with an IPv4 address, in `target` if it has one there. Rejects with
-   * kind "transient" when there is none.
-   */
+  /** The port for a floating IP: the server's first with an IPv4 address, in `target` if it has one there; "transient" when there is none. */
   async #portOf(server: string, target: string | undefined, signal: AbortSignal) {
     let ports = (await this.#ports.get(signal)).filter((port) => port.device_id === server);
     // The shared list may be older than the server, so ask for its ports directly.

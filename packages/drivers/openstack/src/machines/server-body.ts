@@ -41,10 +41,7 @@ export function serverBody(order: OpenstackOrder, resolved: Resolved, log: Pick<
   };
 }
 
-/**
- * The disk of a server that boots from a new volume (Compute API, "Create server", block_device_mapping_v2). nova deletes it with
- * the server.
- */
+/** The disk of a server that boots from a new volume (Compute API, "Create server", block_device_mapping_v2). nova deletes it with the server. */
 function bootVolume(uuid: string, size: number): object {
   const volume = {
     ...{ boot_index: "0", source_type: "image", uuid, destination_type: "volume" },

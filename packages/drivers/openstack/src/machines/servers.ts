@@ -50,10 +50,7 @@ export const actionOf = (id: string) => `/servers/${encodeURIComponent(id)}/acti
 /** Whether the server is deleted, though nova still lists it. SOFT_DELETED: nova keeps it for a while before it is removed. */
 const isGone = ({ status }: Server) => /^(SOFT_)?DELETED$/i.test(status);
 
-/**
- * The servers of nodes. Waiting uses the shared listing (docs/design/openstack.md); single servers are read only where a listing cannot
- * decide.
- */
+/** The servers of nodes. Waiting uses the shared listing (docs/design/openstack.md); single servers are read only where a listing cannot decide. */
 export function serversOf(parts: ServerParts): NodeMachines<Server> {
   const { api, clock, evidence, closed, log, provider } = parts;
   return new NodeMachines<Server>({

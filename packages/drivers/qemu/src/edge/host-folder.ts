@@ -144,9 +144,7 @@ export async function openHostFolder(
       return found;
     },
 
-    /**
-     * All uploads, incomplete ones included, so that the sweep removes those too. Saved states of images that are gone are removed as well.
-     */
+    /** All uploads, incomplete ones included, so that the sweep removes those too. Saved states of images that are gone are removed as well. */
     async images(): Promise<readonly Resource[]> {
       if (await isNew()) return [];
       if (!looks) await retire();

@@ -36,10 +36,7 @@ export function parkedScript(): Promise<string> {
   return script;
 }
 
-/**
- * A machine that continues from a saved state instead of booting (docs/design/local-machines.md). The caller falls back to a boot
- * after any error.
- */
+/** A machine that continues from a saved state (docs/design/local-machines.md). The caller falls back to a boot after any error. */
 export class SavedBoot {
   readonly #host: HostFolder;
   readonly #boot: Boot;

@@ -22,9 +22,7 @@ export async function* lines(socket: Socket): AsyncGenerator<string> {
   }
 }
 
-/**
- * Gives access to a socket by a short path. A socket's address has room for 107 bytes, so the path goes through a descriptor of the folder.
- */
+/** Gives access to a socket by a short path. A socket's address has room for 107 bytes, so the path goes through a descriptor of the folder. */
 export async function within<T>(folder: string, work: (short: string) => Promise<T>): Promise<T> {
   const at = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
@@ -79,9 +77,7 @@ export function released(
   return dialled(folder, FILES.agent, tell, signal);
 }
 
-/**
- * Waits for a line of the guest's script. Other lines are passed over; "failed REASON" rejects, shortened and without control characters.
- */
+/** Waits for a line of the guest's script. Other lines are passed over; "failed REASON" rejects, shortened and without control characters. */
 async function expected(socket: Socket, wanted: string): Promise<void> {
   for await (const line of lines(socket)) {
     if (line === wanted) return;

@@ -32,10 +32,7 @@ export async function opened(
   }
 }
 
-/**
- * Removes the bridges of this host with Nodeyard's mark that no process has open and that no machine uses. `but`: a folder that is about to
- * be opened.
- */
+/** Removes this host's bridges with Nodeyard's mark that no process has open and no machine uses. `but`: a folder about to be opened. */
 export async function removeUnused(
   context: Pick<DriverContext, "random" | "log">,
   signal: AbortSignal,

@@ -75,10 +75,7 @@ function seedNames(addressed: boolean): readonly string[] {
 /** The script that parks a guest. Only guests that will be parked get it. */
 export const PARKED_FILE = "parked";
 
-/**
- * QEMU's arguments: a `pc` machine with only the devices named here. Every further device would be another way for a guest to attack
- * QEMU.
- */
+/** QEMU's arguments: a `pc` machine with only the devices named here. Every further device would be another way for a guest to attack QEMU. */
 export function commandLine(spec: MachineSpec): readonly string[] {
   return [
     ...["-name", `guest=${escaped(spec.name)}`, "-uuid", spec.uuid],
@@ -152,10 +149,7 @@ function boot({ boot }: MachineSpec): readonly string[] {
   return ["-kernel", FILES.kernel, ...initrd, "-append", boot.arguments];
 }
 
-/**
- * The agent's serial port, the generation id and the script. The same devices in the same order for saving and resuming, as the
- * state describes them.
- */
+/** The agent's serial port, the generation id and the script: the same devices in the same order for saving and resuming. */
 function parking(parking: MachineSpec["parking"]): readonly string[] {
   if (parking === null) return [];
   return [

@@ -1,9 +1,6 @@
 import type { Loan, Rspec } from "@nodeyard/sliver-protocol";
 
-/**
- * What policy lends: caps, which would be unused while their sliver is idle. Unused shares and guarantees are available to others without a
- * loan.
- */
+/** What policy lends: caps, which would be unused while their sliver is idle. Unused shares and guarantees are available to others without a loan. */
 export const LENT = ["cpuCap", "netCap", "ioRead"] as const;
 
 export type Lent = (typeof LENT)[number];

@@ -24,9 +24,7 @@ export function wake(name: string): Edit {
   };
 }
 
-/**
- * Marks a sliver as its node is used. A sliver that was given to a client after it was `seen`, so before the use was read, is left alone.
- */
+/** Marks a sliver as its node is used. A sliver that was given to a client after it was `seen`, so before the use was read, is left alone. */
 export function markUse(
   spec: SliverSpecInput,
   seen: Pick<SliverSpecInput, "generation" | "tags"> | undefined,
