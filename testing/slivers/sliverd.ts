@@ -32,19 +32,20 @@ export class Sliverd {
     this.#client = new SliverClient(unixTransport(join(folder, "run/control/api.sock")));
   }
 
-  /** `isolation` without its folder. Resolves when it answers. */
+  /** `isolation` without its folder; `env` beside this process's own. Resolves when it answers. */
   static async start(
     folder: string,
     backEnd: "account" | "container",
     machine: { readonly highestIndex: number; readonly spares?: number },
     isolation: object,
+    env: Readonly<Record<string, string>> = {},
   ): Promise<Sliverd> {
     const file = join(folder, "sliverd.json");
     const child = spawn(
       process.execPath,
       ["--disable-warning=ExperimentalWarning", PROGRAM, "--config", file],
       // Detached: a signal from the terminal goes to the script alone, which then ends the slivers in order.
-      { stdio: ["ignore", "inherit", "inherit"], detached: true },
+      { stdio: ["ignore", "inherit", "inherit"], detached: true, env: { ...process.env, ...env } },
     );
     const daemon = new Sliverd(folder, child);
     const config = {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Plugin, rolldown } from "rolldown";
 
 /** Programs of the sliver package that run on machines without any other part of Nodeyard. */
-const PROGRAMS = ["sliverd", "sliver-forward", "sliver-enrol", "sliver-reader"] as const;
+const PROGRAMS = ["sliverd", "sliver-forward", "sliver-enrol", "sliver-reader", "sliver-runner"] as const;
 
 /** Where an installed bundle is (packages/slivers/manager/src/enrol/parts.ts). */
 const PLACE = "/usr/lib/nodeyard-sliverd/current";
@@ -48,7 +48,7 @@ async function oneFile(input: string): Promise<string> {
   // What a program starts by its URL is beside it, as a file of its own.
   const startsBundled: Plugin = {
     name: "starts-bundled",
-    transform: (code) => code.replace(/(new URL\("\.\/sliver-[a-z]+)\.ts"/g, '$1.mjs"'),
+    transform: (code) => code.replace(/(new URL\(")\.{1,2}\/(?:[./]*bin\/)?(sliver-[a-z]+)\.ts"/g, '$1./$2.mjs"'),
   };
   const plugins = [startsBundled];
   const build = await rolldown({ input, external: EXTERNAL, platform: "node", logLevel: "warn", plugins });

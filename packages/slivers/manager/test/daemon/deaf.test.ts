@@ -19,3 +19,13 @@ test("continues when the reader of its log is gone: it answers, and stops when a
   }
   expect(await rig.end("SIGTERM")).toBe(0);
 });
+
+test("without a word about TCP it listens on no port, for nobody", async () => {
+  await rig.configure({ tcp: undefined });
+  await rig.start();
+  const own = rig.listens;
+  await rig.end("SIGTERM");
+  await rig.configure();
+  await rig.start();
+  expect([own, rig.listens]).toEqual([[], [rig.port]]);
+});

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -108,6 +108,20 @@ export class DaemonRig {
     );
   }
 
+  /** Ports of TCP on which it listens. */
+  get listens(): number[] {
+    const { pid } = this.#child!;
+    const own = readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
+    const lines = ["tcp", "tcp6"].flatMap((kind) =>
+      readFileSync(`/proc/${pid}/net/${kind}`, "utf8").split("\n"),
+    );
+    const LISTEN = "0A";
+    return lines
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, , , state, , , , , , inode]) => state === LISTEN && own.includes(`socket:[${inode}]`))
+      .map(([, local]) => Number.parseInt(local!.split(":")[1]!, 16));
+  }
+
   /** Nobody reads any more what it says. */
   deafen(): Promise<void> {
     const { stderr } = this.#child!;
@@ -183,4 +197,13 @@ function run(
     child.stdin!.on("error", () => undefined);
     child.stdin!.end(input);
   });
+}
+
+/** What a descriptor is; one that is closed meanwhile is none. */
+function linkOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { systemClock } from "@nodeyard/runtime";
 import { beforeAll, describe, expect, test } from "vitest";
 import { patient } from "../../../../../testing/patience.ts";
 import type { LxcBackEnd } from "../../src/isolation/lxc/edge/lxc-back-end.ts";
@@ -87,7 +88,7 @@ describe.skipIf(whyNot() !== undefined)("a sliver that may reach the world", () 
   test("wherever the making of its cable was cut short, it can be made anew and taken away", async () => {
     const { signal } = new AbortController();
     const forwarding = join(site.real.folder, "forwarding");
-    const network = new Network({ network: "10.213", link: 1_000_000_000, forwarding });
+    const network = new Network({ network: "10.213", link: 1_000_000_000, forwarding, clock: systemClock });
     const [config] = configsOf(site.real.key, { 9: {} });
     const names = namesOf(9, "10.213");
     const cable = cableCommands(names, GATEWAY);

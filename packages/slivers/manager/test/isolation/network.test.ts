@@ -1,6 +1,7 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { systemClock } from "@nodeyard/runtime";
 import { describe, expect, test } from "vitest";
 import { patient } from "../../../../../testing/patience.ts";
 import type { SliverConfig } from "../../src/core/plan.ts";
@@ -71,7 +72,13 @@ describe("the way of slivers to the world", () => {
   test("through an interface that this machine has not is refused by its name, before anything is made", async () => {
     const outbound = { device: "nowhere0", refuse: [], network: "10.213" };
     const forwarding = join(mkdtempSync(join(tmpdir(), "nodeyard-network-")), "forwarding");
-    const network = new Network({ network: "10.213", link: 1_000_000_000, outbound, forwarding });
+    const network = new Network({
+      network: "10.213",
+      link: 1_000_000_000,
+      outbound,
+      forwarding,
+      clock: systemClock,
+    });
     await expect(
       network.admit(
         namesOf(1, "10.213"),

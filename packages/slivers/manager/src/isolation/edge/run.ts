@@ -1,5 +1,5 @@
-import { spawn } from "node:child_process";
 import { CommandError } from "../../errors.ts";
+import { type FromRunner, start } from "./runner.ts";
 
 /** Debian packages of the programs that a sliver host runs. */
 const PACKAGES = {
@@ -45,6 +45,8 @@ export interface RunOptions {
   readonly diesWithUs?: true;
   /** Limit of the address space in bytes, for programs that work on an image, because the image determines how much they need. */
   readonly memory?: number;
+  /** Called with its number when it has said the first thing. Its standard input then stays open until the signal aborts. */
+  readonly onStart?: (pid: number) => void;
   /** Called with each line of standard error. */
   readonly onLine?: (line: string) => void;
 }
@@ -64,51 +66,53 @@ export function run(argv: readonly [string, ...string[]], options: RunOptions): 
     ...(options.diesWithUs === true ? DIE_WITH_PARENT : []),
     ...(memory === undefined ? [] : ["prlimit", `--as=${memory}`]),
   ];
-  const [program, ...args] = [...before, ...argv] as [string, ...string[]];
+  const all = [...before, ...argv];
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
       reject(signal.reason);
       return;
     }
-    const pipe = options.leavesProcess === true ? "ignore" : "pipe";
-    const child = spawn(program, args, {
-      env: { PATH: options.path ?? PATH, LC_ALL: "C" },
-      stdio: [options.input === undefined ? "ignore" : "pipe", pipe, pipe],
-    });
-    const kill = () => void child.kill("SIGKILL");
-    signal.addEventListener("abort", kill, { once: true });
     let out = "";
     let err = "";
     let partial = "";
-    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-      out += text;
-      if (out.length > 16 * KEPT) kill();
-    });
-    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-      err = (err + text).slice(-KEPT);
-      const lines = (partial + text).split("\n");
-      partial = lines.pop()!.slice(-KEPT);
-      for (const line of lines) options.onLine?.(line);
-    });
-    // A program that ends before it has read everything is judged by its exit code, so EPIPE is ignored.
-    child.stdin?.on("error", () => undefined).end(options.input);
-    const end = (settle: () => void) => {
-      signal.removeEventListener("abort", kill);
-      if (signal.aborted) reject(signal.reason);
-      else settle();
-    };
-    child.once("error", (cause: NodeJS.ErrnoException) => {
-      const why =
-        cause.code === "ENOENT" ? howToInstall(program) : `${program} could not be run: ${cause.message}`;
-      end(() => reject(new CommandError(why, { cause })));
-    });
-    child.once(options.leavesProcess === true ? "exit" : "close", (code, name) =>
-      end(() => {
-        if (code === 0) resolve(out);
-        else reject(new CommandError(`${argv.slice(0, 3).join(" ")}: ${said(err, code ?? name)}`));
-      }),
+    const kill = start(
+      {
+        argv: all,
+        path: options.path ?? PATH,
+        input: options.input,
+        isOpen: options.onStart !== undefined,
+        isQuiet: options.leavesProcess === true,
+      },
+      (message) => {
+        if ("out" in message) {
+          out += message.out;
+          if (out.length > 16 * KEPT) kill();
+          options.onStart?.(message.pid);
+        } else if ("err" in message) {
+          err = (err + message.err).slice(-KEPT);
+          const lines = (partial + message.err).split("\n");
+          partial = lines.pop()!.slice(-KEPT);
+          for (const line of lines) options.onLine?.(line);
+        } else {
+          signal.removeEventListener("abort", kill);
+          if (signal.aborted) reject(signal.reason);
+          else if (message.end === 0) resolve(out);
+          else reject(new CommandError(failure(all[0]!, argv, err, message.end)));
+        }
+      },
     );
+    signal.addEventListener("abort", kill, { once: true });
   });
+}
+
+function failure(
+  program: string,
+  argv: readonly string[],
+  err: string,
+  end: Extract<FromRunner, { readonly end: unknown }>["end"],
+): string {
+  if (typeof end !== "object" || end === null) return `${argv.slice(0, 3).join(" ")}: ${said(err, end)}`;
+  return end.code === "ENOENT" ? howToInstall(program) : `${program} could not be run: ${end.message}`;
 }
 
 function said(err: string, how: unknown): string {

@@ -119,44 +119,46 @@ export async function launch(
       await keepKills(machine, mark);
       await cgroups.remove(mark, signal);
     }
-    const before = await folders.read(mark);
-    const volumes = before?.volumes ?? [];
-    // What a second start finds was left by processes that were killed.
-    if (volumes.length > 0) await folders.draft(mark, { ...before!, starts: before!.starts + 1 });
     const { writes } = await limitsOf(machine, config);
-    await folders.makeSocketFolder(mark);
-    const devices = cgroups.layout.controllers.get("devices")?.version === 1 ? "v1" : "v2";
-    const settings = {
-      names,
-      root: subvolumes.path(mark),
-      folder: folders.path(mark),
-      seen: folders.seen,
-      binds: [
-        ...(root === "account" ? await hostBinds() : []),
-        ...(await machine.lxcfs.binds(signal)),
-        ...(await cacheBinds(config.caches, options.caches)),
-      ],
-      copies: await Promise.all(
-        volumes.map(async (one) => {
-          await mkdir(folders.path(mark, "copies", one.name), { recursive: true });
-          return { name: one.name, from: caches.path(mark, one), to: one.path.slice(1) };
-        }),
-      ),
-      seccomp: config.nesting === true ? `${machine.seccomp}.nesting` : machine.seccomp,
-      nesting: config.nesting === true,
-      nodes: await makeNodes(folders.path(mark, "dev"), config.devices ?? [], names, signal),
-      console: folders.console(mark),
-      group: `${PARENT}/${mark}`,
-      kept: keptHierarchies(cgroups.layout),
-      devices,
-      ownGroups: cgroups.layout.hierarchies.every(({ version }) => version === 2),
-      ipv6: await network.speaks6(),
-      ...(config.cores === undefined ? {} : { cpus: config.cores.join(",") }),
-    } as const;
-    const file = folders.path(mark, CONFIG_FILE);
-    await cgroups.make(mark, { memory: options.memory, tasks: machine.tasks });
+    // Its programs take as long as what follows here.
     const held = holdNamespace(names, signal);
+    held.catch(() => undefined);
     try {
+      const before = await folders.read(mark);
+      const volumes = before?.volumes ?? [];
+      // What a second start finds was left by processes that were killed.
+      if (volumes.length > 0) await folders.draft(mark, { ...before!, starts: before!.starts + 1 });
+      await folders.makeSocketFolder(mark);
+      const devices = cgroups.layout.controllers.get("devices")?.version === 1 ? "v1" : "v2";
+      const settings = {
+        names,
+        root: subvolumes.path(mark),
+        folder: folders.path(mark),
+        seen: folders.seen,
+        binds: [
+          ...(root === "account" ? await hostBinds() : []),
+          ...(await machine.lxcfs.binds(signal)),
+          ...(await cacheBinds(config.caches, options.caches)),
+        ],
+        copies: await Promise.all(
+          volumes.map(async (one) => {
+            await mkdir(folders.path(mark, "copies", one.name), { recursive: true });
+            return { name: one.name, from: caches.path(mark, one), to: one.path.slice(1) };
+          }),
+        ),
+        seccomp: config.nesting === true ? `${machine.seccomp}.nesting` : machine.seccomp,
+        nesting: config.nesting === true,
+        nodes: await makeNodes(folders.path(mark, "dev"), config.devices ?? [], names, signal),
+        console: folders.console(mark),
+        group: `${PARENT}/${mark}`,
+        kept: keptHierarchies(cgroups.layout),
+        devices,
+        ownGroups: cgroups.layout.hierarchies.every(({ version }) => version === 2),
+        ipv6: await network.speaks6(),
+        ...(config.cores === undefined ? {} : { cpus: config.cores.join(",") }),
+      } as const;
+      const file = folders.path(mark, CONFIG_FILE);
+      await cgroups.make(mark, { memory: options.memory, tasks: machine.tasks });
       await together(
         network.demandPrepared(names, config, signal),
         cgroups.apply(mark, writes),

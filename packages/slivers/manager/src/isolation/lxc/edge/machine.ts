@@ -144,7 +144,7 @@ export class SliverMachine {
     const ipv6 = outbound !== false && typeof outbound.ipv6 === "string" ? "routed" : prefixOf(options);
     const way = outbound === false ? {} : { outbound: { ...outbound, network, ipv6 } };
     const forwarding = join(folder, "forwarding");
-    this.network = new Network({ ...way, network, link: options.link, inbound, forwarding });
+    this.network = new Network({ ...way, network, link: options.link, inbound, forwarding, clock });
     this.lxcfs = new Lxcfs(folder, clock, onProgress);
     this.seccomp = join(folder, "seccomp.policy");
   }

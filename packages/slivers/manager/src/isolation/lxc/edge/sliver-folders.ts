@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { tail } from "@nodeyard/runtime";
 import { RESOURCES, type Rspec } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
-import { syncPath, writeAtomic } from "../../edge/files.ts";
+import { syncPath, together, writeAtomic } from "../../edge/files.ts";
 import type { Volume } from "../../storage/caches.ts";
 
 /** The end of a console that is shown, bytes. */
@@ -130,8 +130,8 @@ export class SliverFolders {
 
   /** Durable when it resolves. */
   async write(mark: string, content: Mark): Promise<void> {
-    await writeAtomic(this.path(mark, "mark.json"), markText(content));
-    await syncPath(this.#folder);
+    // Its folder is older than this mark.
+    await together(writeAtomic(this.path(mark, "mark.json"), markText(content)), syncPath(this.#folder));
   }
 
   /** Not durable: a sliver that is not acknowledged yet and is damaged by power loss is found as broken and made again. */

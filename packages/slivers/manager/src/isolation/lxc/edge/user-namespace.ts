@@ -1,8 +1,6 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { CommandError } from "../../../errors.ts";
-import { howToInstall, PATH } from "../../edge/run.ts";
+import { run } from "../../edge/run.ts";
 import { IDS, type Names } from "../names.ts";
 
 /** A user namespace and the process that holds it until another one is in it. */
@@ -18,29 +16,25 @@ export interface HeldNamespace {
  */
 export async function holdNamespace({ idBase }: Names, signal: AbortSignal): Promise<HeldNamespace> {
   const owner = [`--reuid=${idBase}`, `--regid=${idBase}`, "--clear-groups"];
-  const child = spawn("setpriv", [...owner, "unshare", "--user", "cat"], {
-    env: { PATH },
-    stdio: ["pipe", "pipe", "ignore"],
-    signal,
-    killSignal: "SIGKILL",
-  });
-  const release = () => void child.kill("SIGKILL");
+  const held = new AbortController();
+  const until = AbortSignal.any([signal, held.signal]);
+  const release = () => held.abort();
   try {
     // Its answer says that it is in the new namespace.
-    child.stdin.on("error", () => undefined).write("in\n");
-    const ended = once(child, "exit", { signal }).then(() => {
-      throw new CommandError("setpriv and unshare of util-linux made no user namespace");
+    const pid = await new Promise<number>((resolve, reject) => {
+      run(["setpriv", ...owner, "unshare", "--user", "cat"], {
+        signal: until,
+        input: "in\n",
+        onStart: resolve,
+      }).then(
+        () => reject(new CommandError("setpriv and unshare of util-linux made no user namespace")),
+        reject,
+      );
     });
-    await Promise.race([once(child.stdout, "data", { signal }), ended]);
-    for (const map of ["uid_map", "gid_map"])
-      await writeFile(`/proc/${child.pid}/${map}`, `0 ${idBase} ${IDS}`);
-    ended.catch(() => undefined);
-    return { pid: child.pid!, release };
+    for (const map of ["uid_map", "gid_map"]) await writeFile(`/proc/${pid}/${map}`, `0 ${idBase} ${IDS}`);
+    return { pid, release };
   } catch (error) {
     release();
-    signal.throwIfAborted();
-    if ((error as NodeJS.ErrnoException).code === "ENOENT")
-      throw new CommandError(howToInstall("setpriv"), { cause: error });
     throw error;
   }
 }

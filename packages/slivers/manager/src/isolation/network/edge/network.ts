@@ -1,4 +1,5 @@
 import { writeFile } from "node:fs/promises";
+import type { Clock } from "@nodeyard/runtime";
 import type { SliverConfig } from "../../../core/plan.ts";
 import { CommandError } from "../../../errors.ts";
 import { read } from "../../cgroups/edge/group-files.ts";
@@ -46,6 +47,9 @@ const SETTINGS6 = [
   ["disable_ipv6", "0"],
 ] as const;
 
+/** For how long a look at the rules serves, milliseconds: less than a heartbeat, and looks follow each other fast while much is done. */
+const LOOK_AGE = 5_000;
+
 /** Options of the network of slivers. */
 export interface NetworkOptions {
   /** bit/s. */
@@ -57,6 +61,7 @@ export interface NetworkOptions {
   readonly network: string;
   /** File with the names of interfaces on which forwarding was enabled for slivers. */
   readonly forwarding: string;
+  readonly clock: Pick<Clock, "monotonic">;
 }
 
 /**
@@ -66,6 +71,9 @@ export class Network {
   readonly #options: NetworkOptions;
   /** What `prepare` was done for, by the sliver's index, until the start that it was done for. */
   readonly #prepared = new Map<number, SliverConfig>();
+  /** The chains that were there at the last look, with those that were made and removed here since; monotonic milliseconds. */
+  #guarded: { readonly at: number; readonly chains: Set<string> } | undefined;
+  #changes = 0;
 
   constructor(options: NetworkOptions) {
     this.#options = options;
@@ -101,6 +109,8 @@ export class Network {
     const frame = own6 || way === undefined ? way : { ...way, ipv6: undefined };
     const own = own6 ? names : { ...names, address6: undefined };
     await nft(frameScript(frame, inbound, closed) + sliverScript({ ...own, connections }), signal);
+    this.#changes++;
+    this.#guarded?.chains.add(names.chain);
   }
 
   /** Whether slivers that start now have IPv6: it is configured, and the interface to the world has it. */
@@ -116,13 +126,19 @@ export class Network {
     return [`ipv6: ${outbound.device} has no IPv6 address, so slivers have none either`];
   }
 
-  /** The chains to which cables are connected now. */
+  /** The chains to which cables are connected, as of at most LOOK_AGE ago. */
   async guarded(signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const now = this.#options.clock.monotonic();
+    if (this.#guarded !== undefined && now - this.#guarded.at < LOOK_AGE) return this.#guarded.chains;
+    const before = this.#changes;
     const map = await run(["nft", "list", "map", "inet", TABLE, "cables"], { signal }).catch((error) => {
       ignoreMissing(error);
       return "";
     });
-    return new Set([...map.matchAll(/: jump (s\d+)/g)].map(([, chain]) => chain!));
+    const chains = new Set([...map.matchAll(/: jump (s\d+)/g)].map(([, chain]) => chain!));
+    // What was changed meanwhile may be missing in it.
+    this.#guarded = before === this.#changes ? { at: now, chains } : undefined;
+    return chains;
   }
 
   /**
@@ -166,6 +182,8 @@ export class Network {
   /** Removes cable, rules and queues, as far as they exist. */
   async disconnect(names: Names, signal: AbortSignal): Promise<void> {
     this.#prepared.delete(names.index);
+    this.#changes++;
+    this.#guarded?.chains.delete(names.chain);
     await together(
       batch("ip", [{ text: `link del ${names.device}`, mayFail: GONE }], signal),
       batch("tc", unshapeCommands(names), signal),
@@ -175,6 +193,7 @@ export class Network {
 
   /** Removes the common parts, on a machine without slivers. */
   async remove(signal: AbortSignal): Promise<void> {
+    this.#guarded = undefined;
     await together(
       nft(`delete table inet ${TABLE}\n`, signal).catch(ignoreMissing),
       batch(

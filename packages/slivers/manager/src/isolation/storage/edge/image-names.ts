@@ -26,15 +26,22 @@ export class ImageNames {
   }
 
   async read(name: string): Promise<Noted | undefined> {
-    const text = await readFile(join(this.#folder, name), "utf8").catch(() => undefined);
+    const text = await this.#text(name);
     const [digest, from = "", versions] = text?.split("\n") ?? [];
     if (digest === undefined) return undefined;
     return { digest, from, ...(versions ? { versions: JSON.parse(versions) as ImageVersions } : {}) };
   }
 
   async write(name: string, { digest, from, versions }: Noted): Promise<void> {
+    const text = `${digest}\n${from}\n${JSON.stringify(versions) ?? ""}\n`;
+    // Each sliver that is made says it again, and a write waits for the disk.
+    if ((await this.#text(name)) === text) return;
     await mkdir(this.#folder, { recursive: true });
-    await writeAtomic(join(this.#folder, name), `${digest}\n${from}\n${JSON.stringify(versions) ?? ""}\n`);
+    await writeAtomic(join(this.#folder, name), text);
+  }
+
+  #text(name: string): Promise<string | undefined> {
+    return readFile(join(this.#folder, name), "utf8").catch(() => undefined);
   }
 
   async remove(name: string): Promise<void> {
