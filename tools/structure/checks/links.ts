@@ -6,21 +6,26 @@ import type { Workspace } from "../workspace.ts";
 
 /** Every page of the repository, whatever folder it is in. */
 const PAGES = "**/*.md";
+const TESTS = "**/*.test.ts";
 const NOT_OURS = /(?:^|\/)(?:node_modules|dist|coverage|\.git)$/;
 const LINK = /\]\(([^)\s]+)\)/g;
 /** A path of this repository in running text, from the root; what a build makes (`dist`) need not be there. */
 const NAMED = /`((?:bench|docs|elements|examples|packages|packaging|simulation|testing|tools)\/[\w./-]+)`/g;
 
+/** A test file, from any folder above it on, and the titles in quotes that follow it. */
+const CITED_TEST = /`([\w./-]+\.test\.ts)`((?:,? "[^"]+")*)/g;
+
 /** A link of one name, or of a class and its member, to a source: [`Loop.push`](loop.ts). */
 const DECLARED = /\[`(#?\w+(?:\.#?\w+)*)`\]\(([^)\s#]+\.ts)\)/g;
 
 /**
- * Links between pages lead to pages and headings that exist; paths in pages exist, and a source declares what a link to it names. External
- * links are not tried.
+ * Links between pages lead to pages and headings that exist; paths in pages exist, test files have tests of the titles that are cited, and a
+ * source declares what a link to it names. External links are not tried.
  */
 export function checkLinks({ root }: Workspace): Finding[] {
   const pages = globSync(PAGES, { cwd: root, exclude: (path) => NOT_OURS.test(path) });
-  return pages.sort().flatMap((path) => [...brokenIn(root, path), ...unlisted(root, path)]);
+  const tests = globSync(TESTS, { cwd: root, exclude: (path) => NOT_OURS.test(path) });
+  return pages.sort().flatMap((path) => [...brokenIn(root, path, tests), ...unlisted(root, path)]);
 }
 
 /** Each page of a folder of docs/ is in the list of that folder's README. */
@@ -35,7 +40,7 @@ function unlisted(root: string, path: string): Finding[] {
   return isListed ? [] : [{ rule: "link", severity: "error", path, line: 1, message }];
 }
 
-function brokenIn(root: string, path: string): Finding[] {
+function brokenIn(root: string, path: string, tests: readonly string[]): Finding[] {
   const lines = readFileSync(join(root, path), "utf8").split("\n");
   return lines.flatMap((text, index) => {
     const links = [...text.matchAll(LINK)].flatMap(([, target]) => {
@@ -53,7 +58,17 @@ function brokenIn(root: string, path: string): Finding[] {
         ? []
         : [`links ${name} to ${target}, which does not declare it`];
     });
-    return [...links, ...named, ...lacking].map(
+    const untested = [...text.matchAll(CITED_TEST)].flatMap(([, file, titles]) => {
+      const found = tests.filter((test) => `/${test}`.endsWith(`/${file}`));
+      if (found.length === 0) return [`cites ${file}, which does not exist`];
+      const sources = found.map((test) => readFileSync(join(root, test), "utf8"));
+      return [...titles!.matchAll(/"([^"]+)"/g)].flatMap(([, title]) =>
+        sources.some((source) => source.includes(title!))
+          ? []
+          : [`cites ${file}, which has no test "${title}"`],
+      );
+    });
+    return [...links, ...named, ...lacking, ...untested].map(
       (message): Finding => ({ rule: "link", severity: "error", path, line: index + 1, message }),
     );
   });

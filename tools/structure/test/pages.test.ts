@@ -46,6 +46,17 @@ describe("paths that a page names", () => {
   });
 });
 
+describe("tests that a page cites", () => {
+  it("exist, by the end of their path and with each title in quotes", () => {
+    const page = '`x/one.test.ts` "adds", "divides" `one.test.ts` `two.test.ts` "adds"\n';
+    const tests = 'test("adds", () => {});\n';
+    expect(findingsIn({ "docs/a.md": page, "packages/base/x/one.test.ts": tests })).toEqual([
+      'link docs/a.md:1 cites x/one.test.ts, which has no test "divides"',
+      "link docs/a.md:1 cites two.test.ts, which does not exist",
+    ]);
+  });
+});
+
 describe("commands of a page", () => {
   it("are run by a test, or say what they need; text and generated pages are not tried", () => {
     const page = [
