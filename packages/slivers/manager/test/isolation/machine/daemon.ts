@@ -57,7 +57,9 @@ export class RealDaemon {
   async running(...names: readonly string[]): Promise<void> {
     const end = performance.now() + PATIENCE;
     let report = await this.report();
-    const runs = (name: string) => report.slivers.find((one) => one.name === name)?.phase === "running";
+    // Its processes are there before its SSH server answers, which a look at that time finds.
+    const runs = (name: string) =>
+      report.slivers.some((one) => one.name === name && one.phase === "running" && one.settled);
     while (!names.every(runs)) {
       if (performance.now() > end) throw new Error(`they do not run: ${this.rig.errors.join("")}`);
       report = await this.rig.launcher.watch(report.sequence, AbortSignal.timeout(CALL_LIMIT));
