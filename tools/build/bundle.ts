@@ -48,7 +48,8 @@ async function oneFile(input: string): Promise<string> {
   // What a program starts by its URL is beside it, as a file of its own.
   const startsBundled: Plugin = {
     name: "starts-bundled",
-    transform: (code) => code.replace(/(new URL\(")\.{1,2}\/(?:[./]*bin\/)?(sliver-[a-z]+)\.ts"/g, '$1./$2.mjs"'),
+    transform: (code) =>
+      code.replace(/(new URL\(")\.{1,2}\/(?:[./]*bin\/)?(sliver-[a-z]+)\.ts"/g, '$1./$2.mjs"'),
   };
   const plugins = [startsBundled];
   const build = await rolldown({ input, external: EXTERNAL, platform: "node", logLevel: "warn", plugins });
