@@ -135,6 +135,7 @@ export const PAGE_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   "docs/how-to/debug-a-stuck-request.md": ["testing/pages/steps.ts"],
   "docs/how-to/follow-a-node.md": ["testing/pages/steps.ts"],
   "docs/how-to/metastatic.md": ["testing/pages/steps.ts"],
+  "docs/how-to/mixed-sets.md": ["testing/pages/steps.ts"],
   "docs/how-to/serve-boskos.md": ["testing/pages/steps.ts"],
   "docs/how-to/serve-tmt.md": ["testing/pages/steps.ts"],
   "docs/how-to/publish-a-release.md": ["testing/release/main.ts"],

@@ -34,6 +34,7 @@ export {
   decodeStandings,
   encodeStandings,
   firstLine,
+  type PoolOffer,
   STANDINGS,
   type StandingFact,
   type StandingKind,

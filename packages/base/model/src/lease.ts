@@ -19,10 +19,11 @@ import { ownRecord } from "./own-record.ts";
 export const LEASES = "/nodeyard/leases";
 
 /**
- * waiting: its request is not fulfilled yet. granted: a launcher holds the nodes for it. failed: no pool could serve it.
+ * waiting: its request is not fulfilled yet. gathering: the same for a mixed set, part by part; releases that know no mixed sets leave such
+ * a lease alone, as a record that they cannot read. granted: a launcher holds the nodes for it. failed: no pool could serve it.
  * released: the client returned it or it expired, and its nodes are about to be returned.
  */
-export const leaseStates = ["waiting", "granted", "failed", "released"] as const;
+export const leaseStates = ["waiting", "gathering", "granted", "failed", "released"] as const;
 /** A state of leaseStates. */
 export type LeaseState = (typeof leaseStates)[number];
 
@@ -56,6 +57,65 @@ const job: Field<LeaseJob | null>["read"] = (value) => {
   };
 };
 
+/** The nodes of one label in a mixed set: one pool serves all of them, by a request of its own. */
+export interface LeasePart {
+  readonly label: string;
+  /** Ids of the nodes that are held for it; empty until all of them are. */
+  readonly nodes: readonly string[];
+  /**
+   * Its request that is written: the one with this token in its `requestor_data`. `at`: tree time, milliseconds. Null: there is none. At most
+   * one part of a set has one, since a part is asked for when the one before it is held.
+   */
+  readonly asked: { readonly token: string; readonly at: number } | null;
+}
+
+/** A rule of a mixed set: its nodes of these labels agree in a fact (`factOf`). No labels: all nodes. */
+export interface Pairing {
+  readonly fact: string;
+  readonly labels: readonly string[];
+}
+
+/** What a lease asks for from several pools (docs/design/mixed-sets.md). */
+export interface MixedSet {
+  /** Three digits, of its requests. */
+  readonly priority: string;
+  readonly project: string | null;
+  readonly branch: string | null;
+  readonly same: readonly Pairing[];
+  /** One for each label, in the order of the lease's labels. */
+  readonly parts: readonly LeasePart[];
+  /** It gives back what it holds, since an older set waits for that, and then begins anew. */
+  readonly yields: boolean;
+}
+
+const wordsIn = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((one) => typeof one === "string");
+const orNull = (value: unknown): value is string | null => value === null || typeof value === "string";
+
+/** Null where any of it cannot be read: a set is carried out as it was meant or not at all. */
+const mixedSet: Field<MixedSet | null>["read"] = (value) => {
+  if (value === null) return null;
+  if (!isObject(value)) return odd;
+  const { priority, project, branch, same, parts, yields } = value;
+  const isWhole =
+    typeof priority === "string" &&
+    orNull(project) &&
+    orNull(branch) &&
+    typeof yields === "boolean" &&
+    Array.isArray(same) &&
+    same.every((one) => isObject(one) && typeof one.fact === "string" && wordsIn(one.labels)) &&
+    Array.isArray(parts) &&
+    parts.every(
+      (one) =>
+        isObject(one) &&
+        typeof one.label === "string" &&
+        wordsIn(one.nodes) &&
+        (one.asked === null ||
+          (isObject(one.asked) && typeof one.asked.token === "string" && typeof one.asked.at === "number")),
+    );
+  return isWhole ? (value as unknown as MixedSet) : odd;
+};
+
 const fields = {
   state: strict<LeaseState>("state", oneOf(...leaseStates)),
   /** The client, for people: user@host. */
@@ -85,6 +145,10 @@ const fields = {
   job: optional("job", null, job),
   /** The memory of its client, for the client's successor; nothing here reads it. Null: none. */
   data: optional("data", null, text),
+  /** Null: one pool serves all of it. */
+  set: optional<MixedSet | null>("set", null, mixedSet),
+  /** Why it has failed, where a launcher says more than that all pools declined; for people. */
+  why: optional("why", null, text),
 };
 const kind = ownRecord("lease", fields);
 
@@ -115,6 +179,40 @@ export function encodeLease(lease: Lease, stored?: Uint8Array): Uint8Array {
 /** @throws RecordError for a record of another version or with invalid fields */
 export function decodeLease(id: string, data: Uint8Array): Lease {
   return { id, ...kind.decode(id, data) };
+}
+
+/** All nodes that a lease has: those of a mixed set are held before it is granted. */
+export function nodesOfLease({ nodes, set }: Lease): readonly string[] {
+  return [...new Set([...nodes, ...(set?.parts.flatMap((part) => part.nodes) ?? [])])];
+}
+
+/**
+ * Where the nodes of a part of a mixed set may be: by key of the pool (`<provider>/<pool>`) the zones, null for any. Launchers of Nodepool know
+ * nothing of it.
+ */
+export type Places = Readonly<Record<string, readonly string[] | null>>;
+
+/** What the request of a part says in its `requestor_data`, beside what requests of all leases say. */
+export interface PartOfSet {
+  readonly token: string;
+  readonly places?: Places | undefined;
+}
+
+/** Of a request for a part of a mixed set; undefined for all others, also where somebody else's data looks the same. */
+export function partOf({
+  requestor,
+  requestorData,
+}: {
+  readonly requestor: string | null;
+  readonly requestorData: unknown;
+}): PartOfSet | undefined {
+  if (leaseIdOf(requestor) === undefined || !isObject(requestorData)) return undefined;
+  const { part } = requestorData;
+  if (!isObject(part) || typeof part.token !== "string") return undefined;
+  const { token, places } = part;
+  const isReadable =
+    isObject(places) && Object.values(places).every((zones) => zones === null || wordsIn(zones));
+  return { token, ...(isReadable && { places: places as Places }) };
 }
 
 /**

@@ -25,6 +25,20 @@ export const standingStates = ["failing", "degraded", "unknown", "good"] as cons
 /** How well a thing does its work. */
 export type StandingState = (typeof standingStates)[number];
 
+/** A pool that is served, with what its nodes have in common: by this, mixed sets are put together. */
+export interface PoolOffer {
+  readonly provider: string;
+  readonly name: string;
+  readonly labels: readonly string[];
+  /** `hosts`: machines that exist, of which there are no more. `slots`: parts of nodes of the labels `backing`. `machines`: launched ones. */
+  readonly kind: "hosts" | "slots" | "machines";
+  readonly backing: readonly string[];
+  /** Of which each node has one; empty: unknown, or none. */
+  readonly zones: readonly string[];
+  /** Its `node-attributes` that are texts or numbers. */
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
 /** One thing as one member sees it. */
 export interface StandingFact {
   readonly kind: StandingKind;
@@ -43,6 +57,8 @@ export interface StandingFact {
   readonly provider?: string | undefined;
   /** Those that a provider offers, or that a host has. */
   readonly labels?: readonly string[] | undefined;
+  /** Of a provider that is open. */
+  readonly pools?: readonly PoolOffer[] | undefined;
 }
 
 /** One fact; what `more` leaves out is null. A `since` of null is set by the reporter. */
@@ -74,7 +90,7 @@ const isMoment = (value: unknown) => value === null || Number.isFinite(value);
 
 function isFact(value: unknown): value is StandingFact {
   if (!isObject(value)) return false;
-  const { kind, name, state, code, since, cause, nextTry, provider, labels } = value;
+  const { kind, name, state, code, since, cause, nextTry, provider, labels, pools } = value;
   return (
     kindOf(kind, () => {}) !== odd &&
     stateOf(state, () => {}) !== odd &&
@@ -84,7 +100,21 @@ function isFact(value: unknown): value is StandingFact {
     (cause === null || isText(cause)) &&
     isMoment(nextTry) &&
     (provider === undefined || isText(provider)) &&
-    (labels === undefined || (Array.isArray(labels) && labels.every(isText)))
+    (labels === undefined || isTexts(labels)) &&
+    (pools === undefined || (Array.isArray(pools) && pools.every(isOffer)))
+  );
+}
+
+const isTexts = (value: unknown) => Array.isArray(value) && value.every(isText);
+
+function isOffer(value: unknown): value is PoolOffer {
+  if (!isObject(value)) return false;
+  const { provider, name, labels, kind, backing, zones, attributes } = value;
+  return (
+    [provider, name, kind].every(isText) &&
+    [labels, backing, zones].every(isTexts) &&
+    isObject(attributes) &&
+    Object.values(attributes).every(isText)
   );
 }
 

@@ -69,7 +69,7 @@ function merged(facts: readonly Stated[]): Standing {
   const [worst] = facts.toSorted(
     (a, b) => severity(a.state) - severity(b.state) || Number(a.cause === null) - Number(b.cause === null),
   );
-  const { member: _member, labels, ...fact } = worst!;
+  const { member: _member, pools: _pools, labels, ...fact } = worst!;
   const members = facts.filter((one) => one.state === fact.state).map(({ member }) => member);
   return {
     ...fact,

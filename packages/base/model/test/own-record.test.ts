@@ -30,6 +30,18 @@ const lease: Lease = {
   commit: true,
   job: { system: "zuul", id: "b1", name: "unit", url: "https://ci/b1" },
   data: "{}",
+  set: {
+    priority: "200",
+    project: null,
+    branch: "main",
+    same: [{ fact: "zone", labels: ["a", "b"] }],
+    parts: [
+      { label: "a", nodes: ["0000000001"], asked: null },
+      { label: "b", nodes: [], asked: { token: "t", at: 5 } },
+    ],
+    yields: false,
+  },
+  why: "no pool",
 };
 const token: Token = {
   name: "ci",

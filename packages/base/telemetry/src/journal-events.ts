@@ -124,7 +124,12 @@ export const journalEvents = {
   ),
   "backing.released": info("An empty backing node was returned", "provider", "label", "why"),
   "lease.granted": info("Nodes are locked for a lease", "lease", "nodes", "owner", "job"),
-  "lease.failed": info("The request of a lease failed", "lease", "job"),
+  "lease.held": info("A part of a mixed set is held until the others are", "lease", "label", "nodes", "job"),
+  "lease.yielded": info(
+    "A mixed set gives back what it holds, because an older one waits for it",
+    ...["lease", "to", "job"],
+  ),
+  "lease.failed": info("The request of a lease failed", "lease", "why", "job"),
   "lease.ended": info(
     "A lease was released or expired, and its nodes were returned",
     ...["lease", "nodes", "why", "verdict", "commit", "job"],

@@ -56,7 +56,13 @@ export function beyond({
     : undefined;
 }
 
-const STATES = { waiting: "provisioning", granted: "ready", failed: "error", released: "condemned" } as const;
+const STATES = {
+  waiting: "provisioning",
+  gathering: "provisioning",
+  granted: "ready",
+  failed: "error",
+  released: "condemned",
+} as const;
 
 /** A guest as Artemis shows it (`GuestResponse` of its API 0.0.72 to 0.0.84). `node`: once there is one. */
 export function shown(

@@ -1,3 +1,4 @@
+import type { Pairing } from "@nodeyard/model";
 import type { Explained } from "@nodeyard/operations";
 import { UsageError } from "./errors.ts";
 
@@ -40,6 +41,16 @@ export function parseLabels(words: readonly string[]): readonly string[] {
   if (labels.length > MAX_NODES)
     throw new UsageError(`${labels.length} nodes are more than the ${MAX_NODES} of one request`);
   return labels;
+}
+
+/** `FACT` for all nodes, or `FACT=LABEL,LABEL` for those of some labels. Throws UsageError. */
+export function parsePairing(text: string): Pairing {
+  const [, fact, labels] = /^([^=]+)(?:=(.+))?$/.exec(text) ?? [];
+  if (fact === undefined)
+    throw new UsageError(
+      `${JSON.stringify(text)} is not FACT or FACT=LABEL,LABEL; examples: --same zone, --same rack=vm,arm-board`,
+    );
+  return { fact, labels: labels?.split(",") ?? [] };
 }
 
 /**

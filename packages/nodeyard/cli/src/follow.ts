@@ -51,7 +51,7 @@ export function followLease(
   /** A node that is not allocated to the request any more is no longer shown; other nodes have never been. */
   function nodeIs(row: NodeRow): boolean {
     if (row.id <= youngest) return false;
-    if (row.allocated_to !== asked.request) return nodes.delete(row.id);
+    if (asked.request === null || row.allocated_to !== asked.request) return nodes.delete(row.id);
     nodes.set(row.id, row);
     return true;
   }

@@ -1,3 +1,4 @@
+import type { Pairing } from "@nodeyard/model";
 import { labelsText, msOf, plain } from "@nodeyard/operations/listing";
 import { abortable, choices, deadline, defined, messageOf } from "@nodeyard/runtime";
 import type { Machine } from "@nodeyard/telemetry/machine";
@@ -19,6 +20,9 @@ export interface LeaseOptions {
   readonly branch?: string;
   /** For the nodes to be ready, milliseconds. */
   readonly timeout?: number;
+  /** Each label may come from a pool of its own; rules imply it. */
+  readonly mixed?: boolean;
+  readonly same?: readonly Pairing[];
 }
 
 /**
@@ -54,9 +58,14 @@ export async function askAndUse(
   try {
     // Nodes that exist before the request are no progress of it: only younger ones are shown while it waits.
     const youngest = await backend.youngestNode();
-    const { for: forMs, priority, project, branch } = options;
+    const { for: forMs, priority, project, branch, mixed, same = mixed === true ? [] : undefined } = options;
     const lease = await backend.call("create_lease", {
-      body: { labels, for_seconds: Math.ceil(forMs / 1_000), priority, ...defined({ project, branch }) },
+      body: {
+        labels,
+        for_seconds: Math.ceil(forMs / 1_000),
+        priority,
+        ...defined({ project, branch, same: same?.map((rule) => ({ ...rule, labels: [...rule.labels] })) }),
+      },
     });
     const granted: Asked["granted"] = (timeout, onChange = () => {}) =>
       arrival(session, backend, lease, { interrupted, youngest, onChange }, timeout);
@@ -184,7 +193,7 @@ async function arrival(
     if (ended.state === "granted") return ended;
     // A failed lease is kept in the tree until it expires, for who asks why; this command has said why.
     await backend.find("release_lease", { path: { id: lease.id }, body: {} });
-    const unknown = await unknownLabels(backend, lease.labels);
+    const unknown = ended.why ?? (await unknownLabels(backend, lease.labels));
     throw new CommandError(
       "cli.declined",
       `lease ${lease.id} failed: ${unknown || `every pool declined ${labelsText(lease.labels)}`}; "nodeyard explain ${lease.request ?? lease.id}" says why`,

@@ -20,6 +20,11 @@ export class Progress {
       this.#show(`node ${node.id}`, `${node.state}  ${node.label.join(",")}  ${where}`);
     }
     if (request !== undefined) this.#show(`request ${request.id}`, meaning(request));
+    if (lease.state === "gathering")
+      this.#show(
+        `lease ${lease.id}`,
+        (lease.parts ?? []).map(({ label, state }) => `${label} ${PART[state]}`).join(", "),
+      );
     // Released is what the command itself does, and says.
     if (lease.state === "granted" || lease.state === "failed") this.#show(`lease ${lease.id}`, lease.state);
   }
@@ -39,6 +44,8 @@ export class Progress {
     this.#say(`${seconds}s  ${what}  ${plain(text)}\n`);
   }
 }
+
+const PART = { held: "is held", asked: "is asked for", next: "comes later" } as const;
 
 /** A request's state for people, with where to look when it waits. */
 function meaning({ id, state, declined_by: declinedBy }: NonNullable<LeaseProgress["request"]>): string {

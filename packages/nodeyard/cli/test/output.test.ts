@@ -40,6 +40,8 @@ const PLAIN = {
   commit: false,
   job: null,
   data: null,
+  set: null,
+  why: null,
 };
 
 describe("tables", () => {

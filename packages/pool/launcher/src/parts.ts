@@ -131,7 +131,7 @@ export function assemble(
     loop,
     deletions,
     tasks,
-    leases: new LeaseKeeper(records),
+    leases: new LeaseKeeper(records, (tenant) => config().tenantLimits.has(tenant)),
     minReady,
     errors,
     sliverMachines: new SliverMachines(serving.providers, clock),

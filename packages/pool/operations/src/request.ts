@@ -9,6 +9,8 @@ import {
   leasePath,
   leaseRequestor,
   newRequest,
+  type Pairing,
+  type PartOfSet,
   paths,
 } from "@nodeyard/model";
 import { defined, hexId, NodeyardError } from "@nodeyard/runtime";
@@ -39,6 +41,8 @@ export interface AskOptions {
   /** What the job is about, for caches of its own. */
   readonly project?: string;
   readonly branch?: string;
+  /** A mixed set: each label may come from a pool of its own, and these facts agree. Absent: one pool serves all of it. */
+  readonly same?: readonly Pairing[];
 }
 
 /**
@@ -51,8 +55,10 @@ export async function askForNodes(handles: OperationHandles, options: AskOptions
   const lease = newLease(handles, hexId(random).slice(0, 12), options);
   await ensureRoots(handles);
   await tree.create(leasePath(lease.id), encodeLease(lease));
+  // Launchers write the requests of a set, one after the other.
+  if (lease.set !== null) return lease;
   try {
-    const { path } = await tree.create(requestPath(options), newRequestOf(handles, lease, options), {
+    const { path } = await tree.create(requestPath(options), requestOfLease(handles, lease, options), {
       sequential: true,
     });
     return await noteRequest(handles, lease, path, 0);
@@ -84,7 +90,7 @@ export async function askForNodesOnce(
       "lease.key_used",
       `lease ${id} was made with the same key for something else: choose another key for each request`,
     );
-  if (found.stat.version > 0) return { lease: stands, made: false };
+  if (found.stat.version > 0 || stands.set !== null) return { lease: stands, made: false };
   try {
     // Only who changes the first version of the lease writes a request, in the same commit.
     const [{ stat }, { path }] = await tree.commit([
@@ -92,7 +98,7 @@ export async function askForNodesOnce(
       {
         op: "create",
         path: requestPath(options),
-        data: newRequestOf(handles, stands, options),
+        data: requestOfLease(handles, stands, options),
         sequential: true,
       },
     ] as const);
@@ -105,17 +111,23 @@ export async function askForNodesOnce(
 
 /** With heartbeats the expiry is the next heartbeat's, and `until` the end in any case; without them `until` is null. */
 function newLease(handles: OperationHandles, id: string, options: AskOptions): Lease {
-  const { labels, owner, forMs, tenant = null, heartbeatMs = null, job = null, data = null } = options;
+  const { labels, owner, forMs, tenant = null, heartbeatMs = null, job = null, data = null, same } = options;
   if (labels.length === 0)
     throw new LeaseError(
       "lease.no_labels",
       "a request needs at least one label: nodeyard request LABEL[:N]...",
     );
+  const strange = same?.flatMap((rule) => rule.labels).find((label) => !labels.includes(label));
+  if (strange !== undefined)
+    throw new LeaseError(
+      "lease.strange_rule",
+      `the request does not ask for ${JSON.stringify(strange)}, which one of its rules names`,
+    );
   const now = treeNow(handles);
   const until = now + forMs;
   return {
     id,
-    state: "waiting",
+    state: same === undefined ? "waiting" : "gathering",
     owner,
     labels: [...labels],
     request: null,
@@ -130,6 +142,18 @@ function newLease(handles: OperationHandles, id: string, options: AskOptions): L
     commit: false,
     job,
     data,
+    set:
+      same === undefined
+        ? null
+        : {
+            priority: options.priority ?? PRIORITY,
+            project: options.project ?? null,
+            branch: options.branch ?? null,
+            same: [...same],
+            parts: [...new Set(labels)].map((label) => ({ label, nodes: [], asked: null })),
+            yields: false,
+          },
+    why: null,
   };
 }
 
@@ -139,16 +163,22 @@ async function ensureRoots({ tree }: OperationHandles): Promise<void> {
   await ensurePath(tree, paths.requests);
 }
 
+const PRIORITY = "100";
+
 /** Launchers serve requests in the order of these names (docs/contract/tree.md, "Request ids"). */
-function requestPath({ priority = "100" }: AskOptions): string {
+export function requestPath({ priority = PRIORITY }: Pick<AskOptions, "priority">): string {
   return `${paths.requests}/${priority}-`;
 }
 
-/** The request of a lease, as launchers know it again: by its requestor, also when the lease does not have its id yet. */
-function newRequestOf(
+/** The request of a lease, or of a part of a set, as launchers know it again: by its requestor, also when the lease does not have its id yet. */
+export function requestOfLease(
   handles: OperationHandles,
-  { id, labels, tenant, owner }: Lease,
-  { project, branch }: AskOptions,
+  { id, labels, tenant, owner }: Pick<Lease, "id" | "labels" | "tenant" | "owner">,
+  {
+    project,
+    branch,
+    part,
+  }: { readonly project?: string; readonly branch?: string; readonly part?: PartOfSet },
 ): Uint8Array {
   const now = treeNow(handles) / 1000;
   const record = newRequest(
@@ -156,7 +186,7 @@ function newRequestOf(
       state: "requested",
       nodeTypes: [...labels],
       requestor: leaseRequestor(id),
-      requestorData: { lease: id, client: owner, ...defined({ project, branch }) },
+      requestorData: { lease: id, client: owner, ...defined({ project, branch, part }) },
       eventId: hexId(handles.random),
       createdTime: now,
       ...(tenant === null ? {} : { tenantName: tenant }),
@@ -185,8 +215,8 @@ async function noteRequest(
 
 /** Whether a repeated call asks for the same. The times are not compared, as a repetition comes later, nor what the client notes. */
 function isSame(a: Lease, b: Lease): boolean {
-  const facts = ({ owner, labels, tenant, heartbeat }: Lease) =>
-    JSON.stringify([owner, labels, tenant, heartbeat]);
+  const facts = ({ owner, labels, tenant, heartbeat, set }: Lease) =>
+    JSON.stringify([owner, labels, tenant, heartbeat, set?.same]);
   return facts(a) === facts(b);
 }
 

@@ -14,9 +14,11 @@ export {
 } from "./failure-rule.ts";
 export { type Durations, unknownReasons } from "./forecast.ts";
 export type { Failures } from "./gate-table.ts";
+export { type GatheringSet, holdsAny, isBefore, nextPart, planSet, type SetFacts } from "./mixed-sets.ts";
 export { leastOf } from "./needs.ts";
 export { REAPED } from "./node-due.ts";
 export { type Outlook, outlookCodes, outlooksOf, outlooksOfLabel } from "./outlook.ts";
+export { brokenRule, factOf } from "./pairing.ts";
 export { elsewhereOf, isElsewhere } from "./place.ts";
 export { reduce } from "./reduce.ts";
 export { awaitedOffer } from "./requests.ts";

@@ -1,5 +1,5 @@
 import { add, type Resources } from "@nodeyard/driver";
-import type { RequestRecord } from "@nodeyard/model";
+import { partOf, type RequestRecord } from "@nodeyard/model";
 import { type Chosen, candidatesOf, choose, isOpen, type Wanted } from "./candidates.ts";
 import { counted, leastOf, needOf, times, total } from "./needs.ts";
 import { openZones, zonesOf } from "./offerings.ts";
@@ -189,12 +189,14 @@ function findIdle(
   taken: ReadonlySet<string>,
   request: RequestRecord,
 ): string | undefined {
+  const places = partOf(request)?.places?.[key];
   // What runs is there at once; what is suspended, sooner than a launch.
   for (const index of freeNodes(state)) {
     const ids = zone === null ? index.of(key, label) : index.inZone(key, label, zone);
     const isForIt = (id: string) =>
       index !== state.kept || mayHave(state.nodes.get(id)!.record, request, false);
-    const found = ids.find((id) => !taken.has(id) && isForIt(id));
+    const isThere = (id: string) => places == null || places.includes(state.nodes.get(id)!.record.az ?? "");
+    const found = ids.find((id) => !taken.has(id) && isForIt(id) && isThere(id));
     if (found !== undefined) return found;
   }
   return undefined;

@@ -1,5 +1,5 @@
 import { add, exceeded, type Resources } from "@nodeyard/driver";
-import { MIN_READY } from "@nodeyard/model";
+import { MIN_READY, partOf } from "@nodeyard/model";
 import { type OverBudget, overBudget } from "./budgets.ts";
 import { type NoRoom, type OverTenant, overTenant, roomFor } from "./capacity.ts";
 import { missingImage } from "./images.ts";
@@ -109,6 +109,9 @@ function reasonToDecline(state: State, pool: LocalPool, { record }: Waiting): Pl
     const why = pool.unavailable.get(label);
     if (why !== undefined) return { kind: "decline", reason: why };
   }
+  const { places } = partOf(record) ?? {};
+  if (places !== undefined && !Object.hasOwn(places, pool.key))
+    return { kind: "decline", reason: "its nodes cannot agree with the rest of the set" };
   // The old launcher keeps it waiting for what can never be (docs/design/scheduler.md).
   const tenant = record.tenantName === null ? {} : (state.policy.tenantLimits.get(record.tenantName) ?? {});
   const tooMany = beyond("the tenant's limit", tenant, total(pool, record.nodeTypes));
@@ -144,7 +147,7 @@ function beyond(whose: string, limits: Resources, all: Resources): Plan | undefi
 
 /** The nodes themselves: ready ones, and launches where the image is there, the offering open and room enough. */
 function planNodes(state: State, steady: number, pool: PoolState, waiting: Waiting): Plan {
-  const { policy } = pool;
+  const policy = inPlaces(pool.policy, waiting);
   if (!policy.launches) return planHosts(pool, waiting);
   const set = chooseNodes(state, policy, waiting);
   const { nodes, launching } = set;
@@ -175,6 +178,21 @@ function planNodes(state: State, steady: number, pool: PoolState, waiting: Waiti
   const over = policy.offerings && overTenant(state, policy, waiting, all);
   if (over !== undefined) return { ...over, need: leastOpen(state, steady, policy, waiting, placed) };
   return { kind: "serve", nodes: placed.nodes, zone: placed.zone };
+}
+
+/** Of each pool as it is configured: by zones. What is known of a pool is kept by the object. */
+const confined = new WeakMap<LocalPool, Map<string, LocalPool>>();
+
+/** The pool as a request may use it: in a mixed set its zones may be limited to those of the other parts. */
+function inPlaces(pool: LocalPool, { record }: Waiting): LocalPool {
+  const zones = partOf(record)?.places?.[pool.key];
+  if (zones == null) return pool;
+  const ofPool = confined.get(pool) ?? new Map<string, LocalPool>();
+  confined.set(pool, ofPool);
+  const key = zones.join();
+  const found = ofPool.get(key) ?? { ...pool, zones };
+  ofPool.set(key, found);
+  return found;
 }
 
 /** Hosts that are kept for the request. A request that is not in line yet gets free hosts, which no earlier request can use. */

@@ -1,4 +1,11 @@
-import { decodeStandings, STANDINGS, type Standing, type StandingReport, standingsOf } from "@nodeyard/model";
+import {
+  decodeStandings,
+  type PoolOffer,
+  STANDINGS,
+  type Standing,
+  type StandingReport,
+  standingsOf,
+} from "@nodeyard/model";
 import type { ComponentEntry, OwnEntry, ViewEvent } from "./entries.ts";
 import type { ImageTable } from "./image-table.ts";
 import type { NodeTable } from "./node-table.ts";
@@ -20,6 +27,11 @@ export class StandingTable {
   /** The worst first. */
   list(): readonly Standing[] {
     return [...this.#byId.values()];
+  }
+
+  /** Of all pools that members report, each as often as a member serves it. */
+  offers(): readonly PoolOffer[] {
+    return [...this.#reports.values()].flatMap(({ facts }) => facts.flatMap(({ pools = [] }) => pools));
   }
 
   get(id: string): Standing | undefined {

@@ -81,6 +81,13 @@ const createLease = route({
     branch: name.optional(),
     job,
     data,
+    same: z
+      .array(z.strictObject({ fact: name, labels: z.array(name).max(100).default([]) }))
+      .max(20)
+      .optional()
+      .describe(
+        "makes it a mixed set: each label may come from a pool of its own, and nodes of these labels, or of all, agree in each fact (`zone`, `provider`, or one of `node-attributes`); [] for no rule",
+      ),
   }),
   status: 201,
   reply: leaseSchema,
@@ -97,7 +104,10 @@ const createLease = route({
       forMs: body.for_seconds * 1_000,
       priority: body.priority,
       ...(body.heartbeat_seconds === undefined ? {} : { heartbeatMs: body.heartbeat_seconds * 1_000 }),
-      ...defined({ tenant, job: body.job, data: body.data, project: body.project, branch: body.branch }),
+      ...defined({
+        tenant,
+        ...{ job: body.job, data: body.data, project: body.project, branch: body.branch, same: body.same },
+      }),
     });
     return rowOf(leaseFields, lease);
   },

@@ -460,18 +460,18 @@ export interface Operations {
       /** values of job.id, with commas between */
       readonly "job.id"?: string;
       /** key to sort by, - for descending; otherwise id */
-      readonly sort?: "id" | "-id" | "state" | "-state" | "owner" | "-owner" | "labels" | "-labels" | "request" | "-request" | "nodes" | "-nodes" | "tenant" | "-tenant" | "created" | "-created" | "expires" | "-expires" | "until" | "-until" | "heartbeat_seconds" | "-heartbeat_seconds" | "verdict" | "-verdict" | "job" | "-job" | "data" | "-data";
+      readonly sort?: "id" | "-id" | "state" | "-state" | "owner" | "-owner" | "labels" | "-labels" | "request" | "-request" | "nodes" | "-nodes" | "tenant" | "-tenant" | "created" | "-created" | "expires" | "-expires" | "until" | "-until" | "heartbeat_seconds" | "-heartbeat_seconds" | "verdict" | "-verdict" | "job" | "-job" | "data" | "-data" | "parts" | "-parts" | "same" | "-same" | "why" | "-why";
       readonly limit?: number;
       /** `next` of the page before, with the same other parameters */
       readonly cursor?: string;
-      /** keys to return, with commas between, of: id, state, owner, labels, request, nodes, tenant, created, expires, until, heartbeat_seconds, verdict, job, data */
+      /** keys to return, with commas between, of: id, state, owner, labels, request, nodes, tenant, created, expires, until, heartbeat_seconds, verdict, job, data, parts, same, why */
       readonly fields?: string;
     };
     body: undefined;
     reply: {
       readonly items: ReadonlyArray<{
         readonly id?: string;
-        readonly state?: "waiting" | "granted" | "failed" | "released";
+        readonly state?: "waiting" | "gathering" | "granted" | "failed" | "released";
         readonly owner?: string;
         readonly labels?: ReadonlyArray<string>;
         readonly request?: string | null;
@@ -493,6 +493,19 @@ export interface Operations {
         } | null;
         /** the memory of its client */
         readonly data?: string | null;
+        /** of a mixed set: what is held, asked for now, or comes next; null: one pool serves all of it */
+        readonly parts?: ReadonlyArray<{
+          readonly label: string;
+          readonly state: "held" | "asked" | "next";
+          readonly nodes: ReadonlyArray<string>;
+        }> | null;
+        /** of a mixed set: the facts in which its nodes of these labels, or of all, agree */
+        readonly same?: ReadonlyArray<{
+          readonly fact: string;
+          readonly labels: ReadonlyArray<string>;
+        }> | null;
+        /** why it has failed, where more is known than that all pools declined */
+        readonly why?: string | null;
       }>;
       readonly next: string | null;
     };
@@ -527,10 +540,15 @@ export interface Operations {
       };
       /** the memory of the client, for its successor; everybody who sees the lease sees it */
       readonly data?: string;
+      /** makes it a mixed set: each label may come from a pool of its own, and nodes of these labels, or of all, agree in each fact (`zone`, `provider`, or one of `node-attributes`); [] for no rule */
+      readonly same?: ReadonlyArray<{
+        readonly fact: string;
+        readonly labels?: ReadonlyArray<string>;
+      }>;
     };
     reply: {
       readonly id: string;
-      readonly state: "waiting" | "granted" | "failed" | "released";
+      readonly state: "waiting" | "gathering" | "granted" | "failed" | "released";
       readonly owner: string;
       readonly labels: ReadonlyArray<string>;
       readonly request: string | null;
@@ -552,6 +570,19 @@ export interface Operations {
       } | null;
       /** the memory of its client */
       readonly data: string | null;
+      /** of a mixed set: what is held, asked for now, or comes next; null: one pool serves all of it */
+      readonly parts: ReadonlyArray<{
+        readonly label: string;
+        readonly state: "held" | "asked" | "next";
+        readonly nodes: ReadonlyArray<string>;
+      }> | null;
+      /** of a mixed set: the facts in which its nodes of these labels, or of all, agree */
+      readonly same: ReadonlyArray<{
+        readonly fact: string;
+        readonly labels: ReadonlyArray<string>;
+      }> | null;
+      /** why it has failed, where more is known than that all pools declined */
+      readonly why: string | null;
     };
   };
   /** Get one of the leases. */
@@ -563,7 +594,7 @@ export interface Operations {
     body: undefined;
     reply: {
       readonly id: string;
-      readonly state: "waiting" | "granted" | "failed" | "released";
+      readonly state: "waiting" | "gathering" | "granted" | "failed" | "released";
       readonly owner: string;
       readonly labels: ReadonlyArray<string>;
       readonly request: string | null;
@@ -585,6 +616,19 @@ export interface Operations {
       } | null;
       /** the memory of its client */
       readonly data: string | null;
+      /** of a mixed set: what is held, asked for now, or comes next; null: one pool serves all of it */
+      readonly parts: ReadonlyArray<{
+        readonly label: string;
+        readonly state: "held" | "asked" | "next";
+        readonly nodes: ReadonlyArray<string>;
+      }> | null;
+      /** of a mixed set: the facts in which its nodes of these labels, or of all, agree */
+      readonly same: ReadonlyArray<{
+        readonly fact: string;
+        readonly labels: ReadonlyArray<string>;
+      }> | null;
+      /** why it has failed, where more is known than that all pools declined */
+      readonly why: string | null;
     };
   };
   /** List the labels that pools offer. */
@@ -1344,7 +1388,7 @@ export interface Operations {
     };
     reply: {
       readonly id: string;
-      readonly state: "waiting" | "granted" | "failed" | "released";
+      readonly state: "waiting" | "gathering" | "granted" | "failed" | "released";
       readonly owner: string;
       readonly labels: ReadonlyArray<string>;
       readonly request: string | null;
@@ -1366,6 +1410,19 @@ export interface Operations {
       } | null;
       /** the memory of its client */
       readonly data: string | null;
+      /** of a mixed set: what is held, asked for now, or comes next; null: one pool serves all of it */
+      readonly parts: ReadonlyArray<{
+        readonly label: string;
+        readonly state: "held" | "asked" | "next";
+        readonly nodes: ReadonlyArray<string>;
+      }> | null;
+      /** of a mixed set: the facts in which its nodes of these labels, or of all, agree */
+      readonly same: ReadonlyArray<{
+        readonly fact: string;
+        readonly labels: ReadonlyArray<string>;
+      }> | null;
+      /** why it has failed, where more is known than that all pools declined */
+      readonly why: string | null;
     };
   };
   /** Keep the nodes of a lease for so long from now. */
@@ -1381,7 +1438,7 @@ export interface Operations {
     };
     reply: {
       readonly id: string;
-      readonly state: "waiting" | "granted" | "failed" | "released";
+      readonly state: "waiting" | "gathering" | "granted" | "failed" | "released";
       readonly owner: string;
       readonly labels: ReadonlyArray<string>;
       readonly request: string | null;
@@ -1403,6 +1460,19 @@ export interface Operations {
       } | null;
       /** the memory of its client */
       readonly data: string | null;
+      /** of a mixed set: what is held, asked for now, or comes next; null: one pool serves all of it */
+      readonly parts: ReadonlyArray<{
+        readonly label: string;
+        readonly state: "held" | "asked" | "next";
+        readonly nodes: ReadonlyArray<string>;
+      }> | null;
+      /** of a mixed set: the facts in which its nodes of these labels, or of all, agree */
+      readonly same: ReadonlyArray<{
+        readonly fact: string;
+        readonly labels: ReadonlyArray<string>;
+      }> | null;
+      /** why it has failed, where more is known than that all pools declined */
+      readonly why: string | null;
     };
   };
   /** Give the nodes of a lease back, with a verdict on them; twice is the same as once. */

@@ -60,7 +60,7 @@ export function LeasesView({ id }: { readonly id: string | undefined }) {
       title="Leases"
       kind="lease"
       columns={COLUMNS}
-      states={["waiting", "granted", "failed", "released"]}
+      states={["waiting", "gathering", "granted", "failed", "released"]}
       sort="-until"
       source="Nobody holds nodes by a lease. “Request nodes” or “nodeyard request LABEL” makes one; a CI by ZooKeeper, such as Zuul, needs none."
     >
@@ -146,6 +146,7 @@ function LeaseView({ id }: { readonly id: string }) {
             job: lease.job && <Job job={lease.job} />,
             tenant: lease.tenant,
             request: lease.request,
+            parts: lease.parts?.map(({ label, state }) => `${label}: ${state}`).join(", "),
             verdict: lease.verdict,
           }
         }
@@ -157,7 +158,7 @@ function LeaseView({ id }: { readonly id: string }) {
 }
 
 function isOpen({ state }: LeaseRow): boolean {
-  return state === "waiting" || state === "granted";
+  return state === "waiting" || state === "gathering" || state === "granted";
 }
 
 function Nodes({ lease: { id, nodes } }: { readonly lease: LeaseRow }) {

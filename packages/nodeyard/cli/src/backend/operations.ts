@@ -80,7 +80,7 @@ export function reads(handles: OperationHandles) {
 export function changes(handles: OperationHandles, person: string) {
   return {
     create_lease: async ({
-      body: { labels, for_seconds: seconds = 3_600, priority = "200", project, branch },
+      body: { labels, for_seconds: seconds = 3_600, priority = "200", project, branch, same },
     }) => {
       const wish = {
         labels,
@@ -88,6 +88,7 @@ export function changes(handles: OperationHandles, person: string) {
         forMs: seconds * 1_000,
         priority,
         ...defined({ project, branch }),
+        ...(same && { same: same.map(({ fact, labels: of = [] }) => ({ fact, labels: of })) }),
       };
       return rowOf(leaseFields, await askForNodes(handles, wish));
     },

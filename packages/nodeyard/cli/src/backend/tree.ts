@@ -114,7 +114,8 @@ async function* eventsOf(
       ? [["node", paths.node(what.node)]]
       : [
           ["lease", leasePath(what.lease.id)],
-          ["request", paths.request(what.lease.request ?? "")],
+          // Of a mixed set each part has one of its own.
+          ...(what.lease.request === null ? [] : ([["request", paths.request(what.lease.request)]] as const)),
           ["node", paths.nodes],
         ];
   const found: object[] = [];

@@ -124,7 +124,9 @@ export function defineList(command: Command, session: Session): void {
     ).conflicts(["detail", "leases", "state", "provider", "pool", "label", ...Object.keys(STANDINGS)]),
   );
   // Of all lists: which one is meant is not known while options are parsed. A state of another one gives an empty list.
-  const states = [...new Set([...nodeStates, "waiting", "granted", "released", ...standingStates])];
+  const states = [
+    ...new Set([...nodeStates, "waiting", "gathering", "granted", "released", ...standingStates]),
+  ];
   addFilters(command, ["state", "provider", "pool", "label"], states);
   list(command, session, "node", async (backend, options) => {
     const { detail, leases } = options;

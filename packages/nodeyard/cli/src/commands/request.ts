@@ -1,7 +1,8 @@
+import type { Pairing } from "@nodeyard/model";
 import { plain } from "@nodeyard/operations/listing";
 import { messageOf } from "@nodeyard/runtime";
 import { type Command, Option } from "commander";
-import { parseDuration, parseLabels, parsePriority } from "../arguments.ts";
+import { parseDuration, parseLabels, parsePairing, parsePriority } from "../arguments.ts";
 import type { Backend, LeaseRow } from "../backend/backend.ts";
 import { withBackend } from "../backend/with-backend.ts";
 import { CommandError, Interrupted, TimedOut } from "../errors.ts";
@@ -40,6 +41,12 @@ export function addLeaseOptions(command: Command, beside = ""): Command {
     )
     .option("--project <name>", "what the job is about, where labels have caches for each project")
     .option("--branch <name>", "the same for branches")
+    .option("--mixed", "each label may come from a pool of its own, all together or not at all")
+    .option(
+      "--same <fact>",
+      "as --mixed, with nodes that agree in zone, provider or a node attribute; FACT=LABEL,LABEL: only these",
+      (text, rules: readonly Pairing[] = []) => [...rules, parsePairing(text)],
+    )
     .option(
       "--timeout <duration>",
       `${beside}wait no longer for the nodes, exit code 124; default: the lease`,

@@ -91,6 +91,18 @@ describe.skipIf(requireSshd())("pages for users of hosts, on a real SSH server:"
       writeFileSync(join(folder, "slices.yaml"), stringify(config));
       await follow("metastatic.md", {}, folder);
     }));
+
+  test("mixed-sets.md", () =>
+    inFolder(async (folder) => {
+      const [page] = fencesOf(text("mixed-sets.md")).filter(({ language }) => language === "yaml");
+      const config = parse(page!.lines.join("\n"));
+      // One server is both hosts: the file may have a host once, by its name.
+      const [north, south] = config.providers[1].pools;
+      north.nodes = [host({ labels: ["arm-board"] })];
+      south.nodes = [host({ labels: ["big-server"], name: "localhost" })];
+      writeFileSync(join(folder, "mixed.yaml"), stringify(config));
+      await follow("mixed-sets.md", {}, folder);
+    }));
 });
 
 async function ends(program: string, words: readonly string[], env: NodeJS.ProcessEnv) {

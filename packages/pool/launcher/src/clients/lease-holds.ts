@@ -1,4 +1,12 @@
-import { decodeNode, type Lease, leaseRequestor, paths, type Returned, withReturned } from "@nodeyard/model";
+import {
+  decodeNode,
+  encodeLease,
+  type Lease,
+  leaseRequestor,
+  paths,
+  type Returned,
+  withReturned,
+} from "@nodeyard/model";
 import { readRequest } from "@nodeyard/operations";
 import { hexId, NodeyardError } from "@nodeyard/runtime";
 import { heldLock, type Op, orUndefined } from "@nodeyard/tree";
@@ -87,9 +95,39 @@ async function heldFor(context: RecordHandles, id: string, contender: string): P
   return heldNode(context, held, id, decodeNode(id, found.data), found.stat.version);
 }
 
-/** What a request says now: the view may still show it as it was before it was fulfilled and its nodes were held. */
-export async function nodesOf(context: RecordHandles, request: string): Promise<readonly string[]> {
-  return (await readRequest(context, request))?.nodes ?? [];
+/**
+ * Takes back the nodes of a lease's request, then deletes it: nodes that are not in the lease yet are found only through the request, as it is
+ * now: the view may still show it as it was before it was fulfilled and its nodes were held.
+ */
+export async function withdraw(context: RecordHandles, lease: string, request: string): Promise<void> {
+  const nodes = (await readRequest(context, request))?.nodes ?? [];
+  for (const id of nodes) await giveBack(context, lease, id);
+  await orUndefined(context.tree.delete(paths.request(request)));
+}
+
+/**
+ * Ends a lease that gets no nodes, with the request that it has. Its record stays until it expires or its client releases it, so that the client
+ * sees the failure. `why`: where more is known than that all pools declined.
+ */
+export async function failLease(
+  context: RecordHandles,
+  lease: Lease,
+  entry: OwnEntry,
+  why: string | null,
+  request: string | undefined,
+): Promise<void> {
+  const failed: Lease = { ...lease, state: "failed", why };
+  await context.tree.commit([
+    { op: "set", path: entry.path, data: encodeLease(failed, entry.data), version: entry.version },
+    ...(request === undefined ? [] : [{ op: "delete" as const, path: paths.request(request) }]),
+  ]);
+  const facts = { lease: lease.id, ...(why !== null && { why }), ...jobOf(lease) };
+  context.journal.write({ event: "lease.failed", request, facts });
+}
+
+/** The job by which people look for the lease when it is gone. */
+export function jobOf({ job }: Lease): { readonly job?: string } {
+  return job === null ? {} : { job: job.id };
 }
 
 /** Ends the hold of a lease on a node, if there is one. `returned`: absent where its client did not give it back. */

@@ -7,13 +7,15 @@ import {
   leaseIdOf,
   leasePath,
   leaseRequestor,
+  nodesOfLease,
   paths,
 } from "@nodeyard/model";
 import { backoff, messageOf } from "@nodeyard/runtime";
 import { CommitFailed, FenceLost, orUndefined } from "@nodeyard/tree";
 import type { OwnEntry, RequestEntry, ViewEvent } from "@nodeyard/view";
 import type { RecordHandles } from "../held-records.ts";
-import { Busy, giveBack, holdNode, nodesOf } from "./lease-holds.ts";
+import { Busy, failLease, giveBack, holdNode, jobOf, withdraw } from "./lease-holds.ts";
+import { MixedSets, returnParts } from "./mixed-sets.ts";
 
 /**
  * Holds nodes for clients that have no session with the tree: durable contenders named after the lease keep everyone else away, and at
@@ -26,9 +28,12 @@ export class LeaseKeeper {
   readonly #controllers: KeyedController;
   /** Versions of records that cannot be read: each is said once. */
   readonly #unreadable = new Map<string, number>();
+  readonly #sets: MixedSets;
 
-  constructor(context: RecordHandles) {
+  /** `isLimited`: whether a limit counts all nodes of a tenant. */
+  constructor(context: RecordHandles, isLimited: (tenant: string) => boolean) {
     this.#context = context;
+    this.#sets = new MixedSets(context, isLimited, (id) => this.#controllers.wake(id));
     // Leases that are there already wait for the first sweep.
     context.view.follow((event, isNew) => void (isNew && this.#onEvent(event)));
     this.#controllers = new KeyedController(context, (id) => ({
@@ -93,6 +98,7 @@ export class LeaseKeeper {
     if (entry === undefined) return this.#forget(id);
     const lease = this.#decode(id, entry);
     if (lease === undefined) return undefined;
+    if (lease.state !== "gathering") this.#sets.forget(id);
     const { ages } = this.#context;
     const left = this.#left(lease);
     // Set by its client, or by a launcher that stopped before it had taken back the nodes.
@@ -100,9 +106,21 @@ export class LeaseKeeper {
     // After a jump of the clock no lease ends by time until the time is known again.
     if (left <= 0 && ages.trusted) return this.#expire(lease, entry);
     if (lease.state === "waiting") await this.#grant(lease, entry);
+    const again =
+      lease.state === "gathering" ? await this.#sets.step(lease, entry) : Number.POSITIVE_INFINITY;
+    if (lease.state === "failed") await this.#returnParts(lease, entry);
     // Clocks are read in fractions: without a whole millisecond it would wake at the very moment, over and over.
     // One that is overdue while the clock is not trusted is looked at again with each sweep anyway.
-    return left > 0 ? Math.ceil(left) : 60_000;
+    return Math.ceil(Math.min(left > 0 ? left : 60_000, again));
+  }
+
+  /** A set that has failed holds nothing any more. */
+  async #returnParts(lease: Lease, { path, data, version }: OwnEntry): Promise<void> {
+    if (lease.set === null || nodesOfLease(lease).length === 0) return;
+    await returnParts(this.#context, lease);
+    const parts = lease.set.parts.map(({ label }) => ({ label, nodes: [], asked: null }));
+    const empty = encodeLease({ ...lease, set: { ...lease.set, parts } }, data);
+    await this.#context.tree.set(path, empty, { version });
   }
 
   /**
@@ -147,11 +165,12 @@ export class LeaseKeeper {
   async #forget(id: string): Promise<undefined> {
     const { ages, tree, view, log } = this.#context;
     this.#unreadable.delete(id);
+    this.#sets.forget(id);
     ages.forget(leasePath(id));
     for (const request of [...view.requests.byRequestor.get(leaseRequestor(id))]) {
       // The tree has the last word: the view may show the request before its lease.
       if ((await tree.stat(leasePath(id))) !== undefined) return;
-      await this.#withdraw(id, request);
+      await withdraw(this.#context, id, request);
       log.info({ lease: id, request }, "deleted a request whose lease is gone");
     }
     await this.#takeBackNodes(id);
@@ -171,12 +190,6 @@ export class LeaseKeeper {
     }
   }
 
-  /** Takes back the nodes of the request, then deletes it: nodes that are not in the lease yet are found only through the request. */
-  async #withdraw(lease: string, request: string): Promise<void> {
-    for (const id of await nodesOf(this.#context, request)) await giveBack(this.#context, lease, id);
-    await orUndefined(this.#context.tree.delete(paths.request(request)));
-  }
-
   /**
    * Holds all nodes of a fulfilled request, then grants the lease and deletes the request in one commit: from there on only the lease
    * names the nodes. Repeated after a crash, it finds the holds that were made.
@@ -185,7 +198,7 @@ export class LeaseKeeper {
     const { tree, log, journal } = this.#context;
     const request = this.#requestOf(lease);
     if (request === undefined) return;
-    if (request.record.state === "failed") return this.#fail(lease, entry, request);
+    if (request.record.state === "failed") return failLease(this.#context, lease, entry, null, request.id);
     if (request.record.state !== "fulfilled") return;
     for (const id of request.record.nodes) {
       if (await holdNode(this.#context, lease, entry, request.id, id)) continue;
@@ -194,7 +207,7 @@ export class LeaseKeeper {
         "a node of a lease is gone before it was locked for it",
       );
       for (const held of request.record.nodes) await giveBack(this.#context, lease.id, held);
-      return this.#fail(lease, entry, request);
+      return failLease(this.#context, lease, entry, null, request.id);
     }
     const granted: Lease = { ...lease, state: "granted", nodes: [...request.record.nodes] };
     await tree.commit([
@@ -206,17 +219,6 @@ export class LeaseKeeper {
       request: request.id,
       facts: { lease: lease.id, nodes: granted.nodes, owner: lease.owner, ...jobOf(lease) },
     });
-  }
-
-  /** Ends a lease that gets no nodes. Its record stays until it expires or its client releases it, so that the client sees the failure. */
-  async #fail(lease: Lease, entry: OwnEntry, request: RequestEntry): Promise<void> {
-    const failed: Lease = { ...lease, state: "failed" };
-    await this.#context.tree.commit([
-      { op: "set", path: entry.path, data: encodeLease(failed, entry.data), version: entry.version },
-      { op: "delete", path: paths.request(request.id) },
-    ]);
-    const facts = { lease: lease.id, ...jobOf(lease) };
-    this.#context.journal.write({ event: "lease.failed", request: request.id, facts });
   }
 
   /** By its requestor, not by the lease's own field: the client may have died before it wrote that. */
@@ -245,16 +247,16 @@ export class LeaseKeeper {
     const why = lease.expired || this.#left(lease) <= 0 ? "expired" : "released";
     const isGood = why === "released" && (lease.verdict === null || lease.verdict === "ok");
     const returned = isGood ? (lease.commit ? "well" : "back") : undefined;
-    for (const id of lease.nodes) await giveBack(this.#context, lease.id, id, returned);
-    const request = this.#requestOf(lease);
-    if (request !== undefined) await this.#withdraw(lease.id, request.id);
+    for (const id of nodesOfLease(lease)) await giveBack(this.#context, lease.id, id, returned);
+    const requests = [...this.#context.view.requests.byRequestor.get(leaseRequestor(lease.id))];
+    for (const request of requests) await withdraw(this.#context, lease.id, request);
     await orUndefined(tree.delete(entry.path, { version: entry.version }));
     journal.write({
       event: "lease.ended",
-      request: lease.request ?? request?.id,
+      request: lease.request ?? requests[0],
       facts: {
         lease: lease.id,
-        nodes: lease.nodes,
+        nodes: nodesOfLease(lease),
         why,
         ...(lease.verdict === null ? {} : { verdict: lease.verdict }),
         ...(returned === "well" && { commit: true }),
@@ -263,9 +265,4 @@ export class LeaseKeeper {
     });
     return undefined;
   }
-}
-
-/** The job by which people look for the lease when it is gone. */
-function jobOf({ job }: Lease): { readonly job?: string } {
-  return job === null ? {} : { job: job.id };
 }

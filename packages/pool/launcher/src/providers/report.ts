@@ -4,6 +4,7 @@ import {
   firstLine,
   labelKey,
   offeringKey,
+  type PoolOffer,
   readable,
   type StandingFact,
   standingFact,
@@ -27,7 +28,10 @@ export function launcherFacts(
   const offered = new Set(providers.flatMap(({ pools }) => pools.flatMap((pool) => [...pool.labels.keys()])));
   return [
     ...[...served.values()].flatMap((one) => [
-      providerFact(one, replacements.get(one.config.name), stranded),
+      {
+        ...providerFact(one, replacements.get(one.config.name), stranded),
+        ...(one.facts !== undefined && { pools: offersOf(one.config, one.facts) }),
+      },
       ...(one.inventory?.facts() ?? []),
       ...(one.facts === undefined ? [] : labelFacts(one.config.name, one.facts, view)),
     ]),
@@ -84,6 +88,29 @@ function providerFact(served: Served, next: Served | undefined, stranded: readon
     return fact("provider", name, "degraded", "provider.impaired", { labels, since: impaired.since, cause });
   }
   return fact("provider", name, "good", "provider.served", { labels });
+}
+
+/** What the pools of a provider offer to mixed sets. */
+function offersOf(
+  { pools: configured }: Served["config"],
+  { local, pools }: ProviderFacts,
+): readonly PoolOffer[] {
+  return pools.map(({ provider, name, labels, unavailable, launches, zones, offerings = new Map() }) => {
+    const attributes = configured.find((pool) => pool.name === name)?.nodeAttributes ?? {};
+    const offered = [...labels].filter((label) => !unavailable.has(label)).sort();
+    const sold = [...offerings.values()].flat().flatMap(({ zone }) => zone ?? []);
+    return {
+      ...{ provider, name, labels: offered },
+      kind: local.slots !== undefined ? "slots" : launches ? "machines" : "hosts",
+      backing: offered.flatMap((label) => local.slots?.get(label)?.backingLabel ?? []),
+      zones: zones.length > 0 ? zones : [...new Set(sold)],
+      attributes: Object.fromEntries(
+        Object.entries(attributes).flatMap(([key, value]) =>
+          typeof value === "string" || typeof value === "number" ? [[key, `${value}`]] : [],
+        ),
+      ),
+    };
+  });
 }
 
 const are = (nodes: number) => counted(nodes, "node is", "nodes are");

@@ -1,11 +1,13 @@
-import type { Lease } from "@nodeyard/model";
+import { decodeRequest, type Lease, leaseRequestor, nodesOfLease, partOf, paths } from "@nodeyard/model";
 import { treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "../handles.ts";
+import { rowOf } from "../listing/fields.ts";
+import { leaseFields } from "../listing/rows.ts";
 import { listLeases, readLease, readNode } from "../listing.ts";
 import { fromTree, goneStory, type QueryMembers, replyParts } from "./member-replies.ts";
 import { failureOf, requestStory } from "./request-story.ts";
 import type { Story } from "./story.ts";
-import { costFacts, nodeFacts, registeredPools } from "./tree-facts.ts";
+import { costFacts, nodeFacts, readEach, registeredPools } from "./tree-facts.ts";
 
 /** The explanation of a lease, which is mostly that of its request. Undefined when neither the tree nor the journal knows it. */
 export async function leaseStory(
@@ -15,15 +17,18 @@ export async function leaseStory(
 ): Promise<Story | undefined> {
   const lease = await readLease(handles, id);
   if (lease === undefined) return endedStory(id, query);
-  const request = lease.request ?? undefined;
+  const request = lease.request ?? (await requestOfPart(handles, lease));
   const replies = await query({ lease: id, request });
   // Members have been asked about both. The lease waits for what its request waits for.
   const story = request === undefined ? undefined : await requestStory(handles, request, async () => replies);
-  const nodes = await Promise.all(lease.nodes.map((node) => readNode(handles, node)));
+  const nodes = await Promise.all(nodesOfLease(lease).map((node) => readNode(handles, node)));
   const there = nodes.filter((node) => node !== undefined);
   const launchers = (await registeredPools(handles.tree)).length;
   const now = treeNow(handles);
-  const situation = situationOf(lease, story, launchers > 0, now);
+  const situation =
+    lease.state === "gathering" && launchers > 0 && lease.expires > now
+      ? await gatheringOf(handles, lease, story)
+      : situationOf(lease, story, launchers > 0, now);
   return {
     kind: "lease",
     id,
@@ -35,9 +40,10 @@ export async function leaseStory(
       owner: lease.owner,
       job: lease.job,
       expires: new Date(lease.expires).toISOString(),
-      request: lease.request,
+      request: request ?? null,
       request_state: story?.state ?? null,
-      failed_because: lease.state === "failed" ? failureOf(replies.history) : null,
+      ...(lease.set !== null && { parts: rowOf(leaseFields, lease).parts, same: lease.set.same }),
+      failed_because: lease.state === "failed" ? (lease.why ?? failureOf(replies.history)) : null,
       nodes: there.map(nodeFacts),
       ...costFacts(there, now),
     },
@@ -92,8 +98,66 @@ function situationOf(
   };
 }
 
+/** The request of the part of a mixed set that is asked for; undefined: there is none now. */
+async function requestOfPart({ tree }: OperationHandles, { id, set }: Lease): Promise<string | undefined> {
+  const token = set?.parts.find(({ asked }) => asked !== null)?.asked?.token;
+  if (token === undefined) return undefined;
+  const all = await readEach(tree, paths.requests, decodeRequest);
+  return all.find((one) => one.requestor === leaseRequestor(id) && partOf(one)?.token === token)?.id;
+}
+
+/** What a mixed set waits for: the part that the others wait for, or an older set. */
+async function gatheringOf(
+  handles: OperationHandles,
+  lease: Lease,
+  request: Story | undefined,
+): Promise<Pick<Story, "waits_for" | "next">> {
+  const parts = lease.set?.parts ?? [];
+  const held = parts.filter(({ nodes }) => nodes.length > 0).map(({ label }) => label);
+  const part = parts.find(({ asked }) => asked !== null)?.label;
+  const kept =
+    held.length === 0 ? "" : ` ${held.join(", ")} ${held.length === 1 ? "is" : "are"} held until then.`;
+  const end = `${kept} It gives up at ${new Date(lease.expires).toISOString()}.`;
+  if (part !== undefined && request?.waits_for != null) {
+    const { meaning, facts, ...wait } = request.waits_for;
+    return {
+      waits_for: { ...wait, meaning: `Its part ${part}: ${meaning}`, facts: { ...facts, part, held } },
+      next: `${request.next}${end}`,
+    };
+  }
+  const { items } = await listLeases(handles);
+  const older = items.filter(
+    (one) => one.state === "gathering" && isOlder(one, lease) && nodesOfLease(one).length > 0,
+  );
+  if (part === undefined && held.length === 0 && older.length > 0)
+    return {
+      waits_for: fromTree(
+        "set.behind",
+        "An older set holds nodes and waits for what this one would hold",
+        { sets: older.map(({ id }) => id) },
+        new Date(lease.created).toISOString(),
+      ),
+      next: `It asks for its first part when that set has what it waits for, or ends.${end}`,
+    };
+  return {
+    waits_for: fromTree("set.step", "A launcher is about to ask for its next part, or to hold one", {
+      part,
+      held,
+    }),
+    next: `A launcher goes on with it, usually within a second.${end}`,
+  };
+}
+
+/** As launchers order sets: by priority, then by age. */
+function isOlder(a: Lease, b: Lease): boolean {
+  const [before, after] = [a.set?.priority ?? "", b.set?.priority ?? ""];
+  return before === after ? a.created < b.created : before < after;
+}
+
 /** The request of a failed lease is still there, and its story says why. */
 function failedNext(lease: Lease, request: Story | undefined, until: string): string {
+  if (lease.why !== null)
+    return `Nothing: ${lease.why}. It is deleted at ${until}, or now with: nodeyard release ${lease.id}`;
   const why = request === undefined ? "No pool could serve it." : request.next.replace(/^Nothing\.? ?/, "");
   return `Nothing. ${why} It is deleted at ${until}, or now with: nodeyard release ${lease.id}`;
 }

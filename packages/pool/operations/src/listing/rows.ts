@@ -186,7 +186,34 @@ export const leaseFields: Fields<Lease> = {
     ({ job }) => job,
   ],
   data: [about(maybe, "the memory of its client"), ({ data }) => data],
+  parts: [
+    (z) =>
+      z
+        .array(z.object({ label: z.string(), state: z.enum(["held", "asked", "next"]), nodes: texts(z) }))
+        .nullable()
+        .describe(
+          "of a mixed set: what is held, asked for now, or comes next; null: one pool serves all of it",
+        ),
+    ({ set }) =>
+      set?.parts.map(({ label, nodes, asked }) => ({ label, state: partState(nodes, asked), nodes })) ?? null,
+  ],
+  same: [
+    (z) =>
+      z
+        .array(z.object({ fact: z.string(), labels: texts(z) }))
+        .nullable()
+        .describe("of a mixed set: the facts in which its nodes of these labels, or of all, agree"),
+    ({ set }) => set?.same ?? null,
+  ],
+  why: [
+    about(maybe, "why it has failed, where more is known than that all pools declined"),
+    ({ why }) => why,
+  ],
 };
+
+function partState(nodes: readonly string[], asked: unknown): "held" | "asked" | "next" {
+  return nodes.length > 0 ? "held" : asked === null ? "next" : "asked";
+}
 
 /** The column of the time that is left until the row's `expires`. */
 export const timeLeft: NonNullable<Column["value"]> = ({ expires }, { now, ages }) =>
