@@ -69,6 +69,17 @@ export interface LeasePart {
   readonly asked: { readonly token: string; readonly at: number } | null;
 }
 
+/** Of a part: it has its nodes, its request is written, or it comes later. */
+export const partStates = ["held", "asked", "next"] as const;
+
+/** The parts of a set, for people and programs. */
+export function partRows({ parts }: Pick<MixedSet, "parts">) {
+  return parts.map(({ label, nodes, asked }) => {
+    const state: (typeof partStates)[number] = nodes.length > 0 ? "held" : asked === null ? "next" : "asked";
+    return { label, state, nodes };
+  });
+}
+
 /** A rule of a mixed set: its nodes of these labels agree in a fact (`factOf`). No labels: all nodes. */
 export interface Pairing {
   readonly fact: string;

@@ -1,8 +1,14 @@
-import { decodeRequest, type Lease, leaseRequestor, nodesOfLease, partOf, paths } from "@nodeyard/model";
+import {
+  decodeRequest,
+  type Lease,
+  leaseRequestor,
+  nodesOfLease,
+  partOf,
+  partRows,
+  paths,
+} from "@nodeyard/model";
 import { treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "../handles.ts";
-import { rowOf } from "../listing/fields.ts";
-import { leaseFields } from "../listing/rows.ts";
 import { listLeases, readLease, readNode } from "../listing.ts";
 import { fromTree, goneStory, type QueryMembers, replyParts } from "./member-replies.ts";
 import { failureOf, requestStory } from "./request-story.ts";
@@ -42,7 +48,7 @@ export async function leaseStory(
       expires: new Date(lease.expires).toISOString(),
       request: request ?? null,
       request_state: story?.state ?? null,
-      ...(lease.set !== null && { parts: rowOf(leaseFields, lease).parts, same: lease.set.same }),
+      ...(lease.set !== null && { parts: partRows(lease.set), same: lease.set.same }),
       failed_because: lease.state === "failed" ? (lease.why ?? failureOf(replies.history)) : null,
       nodes: there.map(nodeFacts),
       ...costFacts(there, now),

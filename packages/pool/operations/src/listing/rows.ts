@@ -7,6 +7,8 @@ import {
   leaseVerdicts,
   type NodeRecord,
   nodeStates,
+  partRows,
+  partStates,
   priceOf,
   type RequestRecord,
   requestStates,
@@ -189,13 +191,12 @@ export const leaseFields: Fields<Lease> = {
   parts: [
     (z) =>
       z
-        .array(z.object({ label: z.string(), state: z.enum(["held", "asked", "next"]), nodes: texts(z) }))
+        .array(z.object({ label: z.string(), state: z.enum(partStates), nodes: texts(z) }))
         .nullable()
         .describe(
           "of a mixed set: what is held, asked for now, or comes next; null: one pool serves all of it",
         ),
-    ({ set }) =>
-      set?.parts.map(({ label, nodes, asked }) => ({ label, state: partState(nodes, asked), nodes })) ?? null,
+    ({ set }) => set && partRows(set),
   ],
   same: [
     (z) =>
@@ -210,10 +211,6 @@ export const leaseFields: Fields<Lease> = {
     ({ why }) => why,
   ],
 };
-
-function partState(nodes: readonly string[], asked: unknown): "held" | "asked" | "next" {
-  return nodes.length > 0 ? "held" : asked === null ? "next" : "asked";
-}
 
 /** The column of the time that is left until the row's `expires`. */
 export const timeLeft: NonNullable<Column["value"]> = ({ expires }, { now, ages }) =>
