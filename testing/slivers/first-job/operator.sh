@@ -13,6 +13,7 @@ cat >nodepool.yaml <<YAML
 labels:
   - name: small
   - name: promised
+  - name: cached
 providers:
   - name: big-0
     driver: sliver
@@ -25,6 +26,7 @@ providers:
         labels:
           - { name: small, memory: 512, disk: 2048, nesting: true }
           - { name: promised, cpu-guarantee: 400, cpu-cap: 400, memory: 128, disk: 512 }
+          - { name: cached, memory: 256, disk: 512, caches: [ { name: ccache, size: 100, key: [project], commit: success } ] }
 YAML
 nodeyard --state /var/lib/nodeyard -c nodepool.yaml up >up.log 2>&1 &
 up=$!
@@ -56,6 +58,26 @@ for _ in $(seq 60); do
 done
 printf '\nWhat else runs containers in that sliver:\n'
 in_node sh -s </opt/first-job/engines.sh
+
+# Two jobs, of which the second one finds what the first has compiled.
+cp /opt/first-job/cached.sh .
+type "cat cached.sh"
+cached() {
+  type "nodeyard --state /var/lib/nodeyard request cached --wait --project job" | tee request
+  read -r job address <<LINE
+$(sed -n 's/^  \([0-9]*\) .* ssh \(ny-.*\)$/\1 \2/p' request)
+LINE
+  printf '\n# ssh %s sh <cached.sh\n' "$address"
+  into "$address" sh -s <cached.sh | tee said
+  type "nodeyard --state /var/lib/nodeyard explain $job | grep \"its cache\""
+  type "nodeyard --state /var/lib/nodeyard release $(sed -n 's/^lease \([^ ]*\) .*/\1/p' request) --commit"
+  # From then on the next one finds it.
+  while nodeyard --state /var/lib/nodeyard list | grep -q "$job"; do sleep 0.3; done
+}
+cached
+grep -q "^direct_cache_hit.0$" said
+cached
+grep -q "^direct_cache_hit.7$" said
 
 type "nodeyard --state /var/lib/nodeyard request promised --wait" | tee request
 neighbour=$(sed -n 's/^  [0-9]* .* ssh \(ny-.*\)$/\1/p' request)

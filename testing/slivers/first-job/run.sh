@@ -28,7 +28,7 @@ if [ "$1" = make ]; then
   # is `install` that installs them. The list of packages is the one that `install` names.
   # shellcheck disable=SC2086
   unshare --mount --pid --fork --kill-child --mount-proc mmdebstrap --quiet --variant=minbase \
-    --include=ca-certificates,git,make,gcc,libc6-dev,docker.io,iptables,podman,buildah,runc,systemd-sysv,dbus,dnsmasq-base,openssh-client,iproute2 \
+    --include=ca-certificates,git,make,gcc,ccache,libc6-dev,docker.io,iptables,podman,buildah,runc,systemd-sysv,dbus,dnsmasq-base,openssh-client,iproute2 \
     --customize-hook='chroot "$1" apt-get -qq install --yes --download-only --no-install-recommends lxc lxcfs btrfs-progs nftables openssh-server' \
     --skip=cleanup/apt/cache,cleanup/apt/lists --format=directory bookworm "$folder/root" $sources >"$folder/mmdebstrap.log" 2>&1 ||
     { cat "$folder/mmdebstrap.log" >&2; exit 1; }
