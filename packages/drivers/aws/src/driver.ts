@@ -116,7 +116,7 @@ function awsCloud(
       const remark = await instances.interruption(found, step);
       if (remark !== undefined) yield { step: "tell", deadlineMs: CALL_MS, remark };
     },
-    parts: { host: hosts.part, ...besideInstances(aws), ...images.parts },
+    parts: { host: hosts.part, ...besideInstances(aws, codes), ...images.parts },
     partsOf: ({ Placement }) => [Placement?.HostId],
     // It still runs for two minutes.
     isEnding: isInterrupted,
@@ -157,7 +157,7 @@ function awsCloud(
 }
 
 /** What stands beside instances, but for hosts, in the whole account. Ours was tagged by the call that made it; Nodepool's gets no tag. */
-function besideInstances(aws: Aws): Readonly<Record<string, CloudPart>> {
+function besideInstances(aws: Aws, codes: ReadonlySet<string>): Readonly<Record<string, CloudPart>> {
   return {
     volume: {
       async list(signal) {
@@ -170,7 +170,9 @@ function besideInstances(aws: Aws): Readonly<Record<string, CloudPart>> {
           const isFree = State === "available" || State === "error";
           const tag = isFree ? tagOf(metadataOf(Tags)) : null;
           const on = Attachments.map(({ InstanceId }) => InstanceId);
-          return [{ id, on, tag, resources: volumeAmounts(VolumeType, Size, Iops) }];
+          // A label's need has those that it says, and a listed machine must not show more.
+          const used = Object.entries(volumeAmounts(VolumeType, Size, Iops));
+          return [{ id, on, tag, resources: Object.fromEntries(used.filter(([code]) => codes.has(code))) }];
         });
       },
       delete: (VolumeId, signal) => aws.maybe("ec2.deleteVolume", { VolumeId }, signal),
