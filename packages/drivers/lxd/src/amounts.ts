@@ -24,7 +24,7 @@ const LIMITS: Readonly<Record<string, readonly [name: string, unit: number]>> = 
 
 /** Number of "64MiB", in bytes, or of "2". Undefined for a share of the host ("50%"), and without a value. */
 function numberOf(size = ""): number | undefined {
-  const number = quantity(size.replace(/\s*B?$/, ""));
+  const number = quantity(size.replace(/\s+|B$/g, ""));
   return Number.isNaN(number) ? undefined : number;
 }
 
