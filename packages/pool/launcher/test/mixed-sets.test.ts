@@ -138,6 +138,29 @@ describe("a mixed set", () => {
     await world.until("it is gone", () => leaseOf(world, lease) === undefined);
   });
 
+  test("gives back what it holds when a later part is declined", async () => {
+    const world = new World();
+    await world.start(
+      "a",
+      launcherConfig([cloud({ "max-servers": 0 }), staticProvider([host("127.0.0.1", "small")])]),
+    );
+    await world.run(REPORTED_MS);
+    const lease = await ask(world);
+    await holds(world, lease, "small");
+    await world.until("it failed", isIn(world, lease, "failed"));
+    await world.until("nothing is held", () =>
+      leaseOf(world, lease)?.set?.parts.every(({ nodes }) => nodes.length === 0),
+    );
+    expect(leaseOf(world, lease)?.why).toBe("no pool could serve large");
+    // Free, or offered again under another id: while the lease still stands.
+    await world.until("the board is free", () => {
+      const nodes = world.nodes();
+      return (
+        nodes.length === 1 && nodes[0]!.state === "ready" && contendersOf(world, nodes[0]!.id).length === 0
+      );
+    });
+  });
+
   test("ends at its time with what it holds by then, and when its client gives it up", async () => {
     const world = new World({ capacity: { az1: 0, az2: 0 } });
     await world.start("a", launcherConfig([cloud(), staticProvider([host("127.0.0.1", "small")])]));

@@ -84,6 +84,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   "slot.no_such_node": 404,
   slot: 409,
   lease: 409,
+  "lease.strange_rule": 400,
   "token.unknown": 404,
   "token.exists": 409,
   token: 400,

@@ -41,12 +41,6 @@ export function addLeaseOptions(command: Command, beside = ""): Command {
     )
     .option("--project <name>", "what the job is about, where labels have caches for each project")
     .option("--branch <name>", "the same for branches")
-    .option("--mixed", "each label may come from a pool of its own, all together or not at all")
-    .option(
-      "--same <fact>",
-      "as --mixed, with nodes that agree in zone, provider or a node attribute; FACT=LABEL,LABEL: only these",
-      (text, rules: readonly Pairing[] = []) => [...rules, parsePairing(text)],
-    )
     .option(
       "--timeout <duration>",
       `${beside}wait no longer for the nodes, exit code 124; default: the lease`,
@@ -58,6 +52,12 @@ export function addLeaseOptions(command: Command, beside = ""): Command {
 export function defineRequest(command: Command, session: Session): void {
   addLeaseOptions(command, "with --wait: ")
     .argument("<label...>", "LABEL or LABEL:N, for instance ubuntu-noble:2 arm-board")
+    .option("--mixed", "each label may come from a pool of its own, all together or not at all")
+    .option(
+      "--same <fact>",
+      "as --mixed, with nodes that agree in zone, provider or a node attribute; FACT=LABEL,LABEL: only these",
+      (text, rules: readonly Pairing[] = []) => [...rules, parsePairing(text)],
+    )
     .option("--wait", "wait for the nodes and show progress; Ctrl-C cancels the request")
     .option("--keep", "with --wait: Ctrl-C only stops waiting")
     .option("--json", "one object on stdout")
