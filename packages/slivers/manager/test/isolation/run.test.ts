@@ -1,3 +1,6 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { run } from "../../src/isolation/edge/run.ts";
 
@@ -12,6 +15,7 @@ test("a program that is not there is named with the package that holds it", asyn
     "lxc-start is not installed here: apt-get install lxc",
   );
   await expect(run(["constructor"], here)).rejects.toThrow(/^constructor is not installed here$/);
+  await expect(run(["nft"], here)).rejects.toMatchObject({ cause: { code: "ENOENT" } });
 });
 
 test("a program that may not be run fails with the reason, one that fails with its output", async () => {
@@ -28,4 +32,34 @@ test("one that works on an image has a limit of memory", async () => {
   // dd takes its block from memory at once.
   const take = run(["dd", "if=/dev/zero", "of=/dev/null", "bs=128M", "count=1"], { signal, memory });
   await expect(take).rejects.toThrow(/memory exhausted/);
+});
+
+test("a program is killed when its time is over, and one whose input stays open then", async () => {
+  const began = Promise.withResolvers<number>();
+  const end = new AbortController();
+  const held = run(["cat"], { signal: end.signal, input: "in\n", onStart: began.resolve });
+  const pid = await began.promise;
+  expect(readFileSync(`/proc/${pid}/comm`, "utf8")).toBe("cat\n");
+  end.abort(new Error("enough"));
+  await expect(held).rejects.toThrow("enough");
+  await expect.poll(() => existsSync(`/proc/${pid}`)).toBe(false);
+});
+
+test("a process that ends leaves none behind that starts programs, and may end while none runs", async () => {
+  const file = join(import.meta.dirname, "../../src/isolation/edge/run.ts");
+  const script = `const { run } = await import(${JSON.stringify(file)});
+    console.log((await run(["sh", "-c", "echo $PPID"], { signal: new AbortController().signal })).trim());`;
+  const runner = execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" });
+  await expect.poll(() => existsSync(`/proc/${runner.trim()}`)).toBe(false);
+});
+
+test("the next program is started also after the process that starts them has died", async () => {
+  const parent = await run(["sh", "-c", "echo $PPID"], { signal });
+  const lost = run(["sleep", "60"], { signal });
+  lost.catch(() => undefined);
+  process.kill(Number(parent), "SIGKILL");
+  await expect(lost).rejects.toThrow(
+    /^sleep could not be run: the process that starts programs ended with SIGKILL$/,
+  );
+  expect(await run(["echo", "again"], { signal })).toBe("again\n");
 });

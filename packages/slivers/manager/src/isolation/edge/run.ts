@@ -97,7 +97,7 @@ export function run(argv: readonly [string, ...string[]], options: RunOptions): 
           signal.removeEventListener("abort", kill);
           if (signal.aborted) reject(signal.reason);
           else if (message.end === 0) resolve(out);
-          else reject(new CommandError(failure(all[0]!, argv, err, message.end)));
+          else reject(failure(all[0]!, argv, err, message.end));
         }
       },
     );
@@ -110,9 +110,12 @@ function failure(
   argv: readonly string[],
   err: string,
   end: Extract<FromRunner, { readonly end: unknown }>["end"],
-): string {
-  if (typeof end !== "object" || end === null) return `${argv.slice(0, 3).join(" ")}: ${said(err, end)}`;
-  return end.code === "ENOENT" ? howToInstall(program) : `${program} could not be run: ${end.message}`;
+): CommandError {
+  if (typeof end !== "object" || end === null)
+    return new CommandError(`${argv.slice(0, 3).join(" ")}: ${said(err, end)}`);
+  const cause = Object.assign(new Error(end.message), { code: end.code });
+  const why = end.code === "ENOENT" ? howToInstall(program) : `${program} could not be run: ${end.message}`;
+  return new CommandError(why, { cause });
 }
 
 function said(err: string, how: unknown): string {
