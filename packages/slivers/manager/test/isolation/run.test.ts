@@ -53,6 +53,14 @@ test("a process that ends leaves none behind that starts programs, and may end w
   await expect.poll(() => existsSync(`/proc/${runner.trim()}`)).toBe(false);
 });
 
+test("a process that only waits for a program learns that the one that starts them was killed", () => {
+  const file = join(import.meta.dirname, "../../src/isolation/edge/run.ts");
+  const script = `const { run } = await import(${JSON.stringify(file)});
+    await run(["sh", "-c", "kill -9 $PPID"], { signal: new AbortController().signal }).catch(({ message }) => console.log(message));`;
+  const said = execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" });
+  expect(said).toContain("the process that starts programs ended with SIGKILL");
+});
+
 test("the next program is started also after the process that starts them has died", async () => {
   const parent = await run(["sh", "-c", "echo $PPID"], { signal });
   const lost = run(["sleep", "60"], { signal });

@@ -44,7 +44,6 @@ function ready(): NonNullable<typeof runner> {
   });
   const listeners = new Map<number, Listener>();
   runner = { child, listeners };
-  child.unref();
   child.on("message", (message: FromRunner) => listeners.get(message.id)?.(message));
   const end = (why: string) => {
     if (runner?.child === child) runner = undefined;
@@ -64,15 +63,21 @@ export function start(
 ): () => void {
   const { child, listeners } = ready();
   const id = ++last;
+  // Also its end is waited for: it may be killed while a program runs.
+  child.ref();
   child.channel?.ref();
   listeners.set(id, (message) => {
     if ("end" in message) {
       listeners.delete(id);
       // A process with nothing else to do may end.
-      if (listeners.size === 0) child.channel?.unref();
+      if (listeners.size === 0) {
+        child.channel?.unref();
+        child.unref();
+      }
     }
     listen(message);
   });
-  child.send({ id, ...order } satisfies ToRunner, () => undefined);
+  // One that could not be started, or has just ended, says so by its events.
+  if (child.connected) child.send({ id, ...order } satisfies ToRunner, () => undefined);
   return () => void (child.connected && child.send({ kill: id } satisfies ToRunner, () => undefined));
 }
