@@ -254,6 +254,34 @@ describe("pairing rules", () => {
     await world.until("nothing is held", () =>
       world.nodes().every((node) => contendersOf(world, node.id).length === 0),
     );
+    // It has failed before anything is given back: until then another launcher may grant it with these nodes.
+    const writes = world.cluster.log.map(({ ops }) => ops.map(({ op, path }) => `${op} ${path}`));
+    const failed = writes.findIndex((ops) => ops.includes(`delete ${paths.request(request!)}`));
+    const isOfNode = (ops: readonly string[]) => ops.includes(`set ${paths.node(id)}`);
+    expect(writes.slice(0, failed).filter(isOfNode).length).toBe(1);
+    expect(writes.slice(failed).filter(isOfNode).length).toBe(1);
+  });
+
+  test("hold where a pool of the label that reports nothing serves it, beside pools that cannot", async () => {
+    const world = new World();
+    const far = cloud({ "node-attributes": { rack: "9" } });
+    await world.start("a", launcherConfig([far, racks("1")]));
+    await world.pythonPool("py", ["large"]);
+    await world.run(REPORTED_MS);
+    const lease = await ask(world, { same: [{ fact: "rack", labels: [] }] });
+    await holds(world, lease, "small");
+    const [request] = await world.until("large is asked for", () => {
+      const ids = world.children(paths.requests);
+      return ids.length === 1 && ids;
+    });
+    await world.run(1_000);
+    expect(world.cloud.inspect()).toEqual([]);
+    const attributes = { rack: "1" };
+    const more = { provider: "py", type: ["large"], attributes, allocated_to: request };
+    const id = await world.makeNode({ state: "ready", ...more });
+    await world.put(paths.request(request!), { ...world.request(request!), state: "fulfilled", nodes: [id] });
+    await granted(world, lease);
+    expect(leaseOf(world, lease)?.nodes[0]).toBe(id);
   });
 });
 

@@ -54,16 +54,16 @@ export async function askForNodes(handles: OperationHandles, options: AskOptions
   const { tree, random } = handles;
   const lease = newLease(handles, hexId(random).slice(0, 12), options);
   await ensureRoots(handles);
-  await tree.create(leasePath(lease.id), encodeLease(lease));
-  // Launchers write the requests of a set, one after the other.
-  if (lease.set !== null) return lease;
   try {
+    await tree.create(leasePath(lease.id), encodeLease(lease));
+    // Launchers write the requests of a set, one after the other.
+    if (lease.set !== null) return lease;
     const { path } = await tree.create(requestPath(options), requestOfLease(handles, lease, options), {
       sequential: true,
     });
     return await noteRequest(handles, lease, path, 0);
   } catch (error) {
-    // Whether the request stands may be unknown. A caller that gets an error must not be left with nodes.
+    // Whether the lease and its request stand may be unknown. A caller that gets an error must not be left with nodes.
     await releaseLease(handles, lease.id).catch(() => {});
     throw error;
   }

@@ -26,6 +26,20 @@ describe("a request whose answer is lost", () => {
   });
 });
 
+describe("a set whose answer is lost", () => {
+  test("is an error, and gathers no nodes", async () => {
+    const world = new World();
+    await world.start("a", launcherConfig([fakeProvider()]));
+    world.fault = ({ client, ops }) =>
+      client === "cli" && ops.some(({ op, path }) => op === "create" && /leases\/./.test(path))
+        ? "lose-reply"
+        : undefined;
+    await expect(world.settle(askForNodes(commandLine(world), { ...wanted, same: [] }))).rejects.toThrow();
+    const isLeft = () => [paths.requests, "/nodeyard/leases"].some((path) => world.children(path).length > 0);
+    await world.until("lease and request are gone", () => !isLeft(), 10_000);
+  });
+});
+
 describe("a release", () => {
   test("is written again over what a launcher wrote meanwhile", async () => {
     const world = new World();

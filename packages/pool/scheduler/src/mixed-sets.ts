@@ -7,7 +7,7 @@ import type {
   PoolOffer,
   RequestRecord,
 } from "@nodeyard/model";
-import { pairFor } from "./pairing.ts";
+import { type Pools, pairFor } from "./pairing.ts";
 
 /** A request that no launcher accepts for so long waits, milliseconds: until then it may be accepted any moment. */
 const ACCEPT_MS = 5_000;
@@ -22,12 +22,8 @@ export interface GatheringSet {
 }
 
 /** What the plan of a set depends on beside the sets. */
-export interface SetFacts {
-  /** Of all pools that are reported. */
-  readonly offers: readonly PoolOffer[];
-  /** Of all pools that are registered, also those of Nodepool's launchers. */
-  readonly registered: readonly Pick<PoolOffer, "provider" | "labels">[];
-  /** Undefined: it is gone. */
+export interface SetFacts extends Pools {
+  /** Undefined: it is gone, or not seen yet. */
   readonly node: (id: string) => NodeRecord | undefined;
   /** Whether a limit counts all nodes of the tenant. */
   readonly isLimited: (tenant: string) => boolean;
@@ -38,7 +34,8 @@ export interface SetFacts {
 /** What becomes of a set now. */
 export type SetPlan =
   | { readonly do: "ask"; readonly label: string; readonly places: Places | undefined }
-  | { readonly do: "fail"; readonly why: string }
+  /** `gone`: the node for whose absence it fails. Nodes and leases are seen at different moments, so the tree has the last word. */
+  | { readonly do: "fail"; readonly why: string; readonly gone?: string }
   /** Gives back what it holds. `to`: the older lease that waits for something of it. */
   | { readonly do: "yield"; readonly to: string }
   /** `behind`: the older lease for which it does not begin. `ms`: when time alone may change the plan; Infinity: only an event does. */
@@ -52,7 +49,7 @@ export type SetPlan =
 export function planSet(self: GatheringSet, others: Iterable<GatheringSet>, facts: SetFacts): SetPlan {
   const { set } = self;
   const gone = set.parts.flatMap(({ nodes }) => nodes).find((id) => facts.node(id) === undefined);
-  if (gone !== undefined) return { do: "fail", why: `node ${gone}, which it held, is gone` };
+  if (gone !== undefined) return { do: "fail", why: `node ${gone}, which it held, is gone`, gone };
   const isAsked = set.parts.some(({ asked }) => asked !== null);
   const holds = holdsAny(set);
   const left = holds ? waitsIn(self, facts.now) : Number.POSITIVE_INFINITY;
@@ -69,7 +66,7 @@ export function planSet(self: GatheringSet, others: Iterable<GatheringSet>, fact
   }
   const next = nextPart(set, facts.offers);
   if (next === undefined) return { do: "wait", ms: Number.POSITIVE_INFINITY };
-  const paired = pairFor(set, next.label, facts.offers, facts.node);
+  const paired = pairFor(set, next.label, facts, facts.node);
   return "why" in paired
     ? { do: "fail", why: paired.why }
     : { do: "ask", label: next.label, places: paired.places };

@@ -3,6 +3,7 @@ import { partOf, type RequestRecord } from "@nodeyard/model";
 import { type Chosen, candidatesOf, choose, isOpen, type Wanted } from "./candidates.ts";
 import { counted, leastOf, needOf, times, total } from "./needs.ts";
 import { openZones, zonesOf } from "./offerings.ts";
+import { zonesFor } from "./pairing.ts";
 import { mayHave } from "./reuse.ts";
 import { compareFigures, type Figures, together } from "./score.ts";
 import { freeNodes, type State } from "./state.ts";
@@ -183,16 +184,16 @@ export function leastOpen(
 /** The oldest free node of a label that the request may have and this nodeset does not have yet; with a zone only of that zone. */
 function findIdle(
   state: State,
-  { key }: LocalPool,
+  pool: LocalPool,
   label: string,
   zone: string | null,
   taken: ReadonlySet<string>,
   request: RequestRecord,
 ): string | undefined {
-  const places = partOf(request)?.places?.[key];
+  const places = zonesFor(partOf(request)?.places, pool);
   // What runs is there at once; what is suspended, sooner than a launch.
   for (const index of freeNodes(state)) {
-    const ids = zone === null ? index.of(key, label) : index.inZone(key, label, zone);
+    const ids = zone === null ? index.of(pool.key, label) : index.inZone(pool.key, label, zone);
     const isForIt = (id: string) =>
       index !== state.kept || mayHave(state.nodes.get(id)!.record, request, false);
     const isThere = (id: string) => places == null || places.includes(state.nodes.get(id)!.record.az ?? "");

@@ -1,10 +1,18 @@
 import type { MixedSet, NodeRecord, Pairing, Places, PoolOffer } from "@nodeyard/model";
 
 /** Combinations of pools and zones that one plan looks at, at most. With more of them a set asks without knowing that it can end. */
-const LOOKS = 10_000;
+const LOOKS = 1_000;
 
 /** What a pool, or nodes that are held, would add to a set: its values of a fact; undefined: it is not known, and may be any. */
 type Choice = (fact: string) => readonly string[] | undefined;
+
+/** The pools of which a set can be put together. */
+export interface Pools {
+  /** Of all pools that are reported, each as often as a launcher serves it. */
+  readonly offers: readonly PoolOffer[];
+  /** Of all pools that are registered, also those of Nodepool's launchers, each as often as a launcher serves it. */
+  readonly registered: readonly Pick<PoolOffer, "provider" | "labels">[];
+}
 
 /** Where nodes may be, or why no places agree. `places` undefined: anywhere. */
 export type Paired = { readonly places: Places | undefined } | { readonly why: string };
@@ -46,17 +54,18 @@ export function brokenRule(
 export function pairFor(
   { same, parts }: Pick<MixedSet, "same" | "parts">,
   next: string,
-  offers: readonly PoolOffer[],
+  pools: Pools,
   held: (id: string) => NodeRecord | undefined,
 ): Paired {
   if (!same.some((rule) => concerns(rule, next))) return { places: undefined };
   const others = parts
     .filter(({ label }) => label !== next)
-    .map(({ label, nodes }) => ({ label, choices: choicesOf(label, nodes, offers, held) }));
-  const places: Record<string, readonly string[] | null> = {};
-  const mine = offers.filter(({ labels }) => labels.includes(next));
-  // A pool that reports nothing, as those of Nodepool's launchers: what it gives is judged when it is there.
+    .map(({ label, nodes }) => ({ label, choices: choicesOf(label, nodes, pools, held) }));
+  const mine = pools.offers.filter(({ labels }) => labels.includes(next));
+  const unknown = unreported(next, pools);
   if (mine.length === 0) return { places: undefined };
+  const places: Record<string, readonly string[] | null> = {};
+  for (const provider of unknown) places[placeOf(provider)] = null;
   const looks = { left: LOOKS };
   const fits = (choice: Choice) => agree(same, others, new Map(), next, choice, looks);
   for (const offer of mine) {
@@ -66,12 +75,41 @@ export function pairFor(
     const zoned = same.some((rule) => rule.fact === "zone" && concerns(rule, next)) && isZoned;
     if (!zoned) {
       if (fits(choice)) places[pool] = null;
+      else if (unknown.has(offer.provider)) places[pool] = [];
       continue;
     }
     const zones = offer.zones.filter((zone) => fits((fact) => (fact === "zone" ? [zone] : choice(fact))));
-    if (zones.length > 0) places[pool] = zones;
+    if (zones.length > 0 || unknown.has(offer.provider)) places[pool] = zones;
   }
-  return Object.keys(places).length > 0 ? { places } : { why: whyApart(same, parts, offers, held) };
+  return Object.keys(places).length > 0 ? { places } : { why: whyApart(same, parts, pools, held) };
+}
+
+/** The zones of a pool in which a request may be served; null: in all; undefined: in none. */
+export function zonesFor(
+  places: Places | undefined,
+  { key, provider }: { readonly key: string; readonly provider: string },
+): readonly string[] | null | undefined {
+  if (places === undefined) return null;
+  const zones = Object.hasOwn(places, key) ? places[key] : places[placeOf(provider)];
+  return zones?.length === 0 ? undefined : zones;
+}
+
+/** Stands for the pools of a provider that no launcher has reported: its key, as no pool's, ends with a slash. */
+function placeOf(provider: string): string {
+  return `${provider}/`;
+}
+
+/**
+ * Providers whose pools of a label are not all reported: of Nodepool's launchers, of older releases, of one that has just started. What they
+ * give is judged when it is there.
+ */
+function unreported(label: string, { offers, registered }: Pools): ReadonlySet<string> {
+  const missing = new Map<string, number>();
+  for (const { provider, labels } of registered)
+    if (labels.includes(label)) missing.set(provider, (missing.get(provider) ?? 0) + 1);
+  for (const { provider, labels } of offers)
+    if (labels.includes(label)) missing.set(provider, (missing.get(provider) ?? 0) - 1);
+  return new Set([...missing].flatMap(([provider, count]) => (count > 0 ? [provider] : [])));
 }
 
 function concerns({ labels }: Pairing, label: string): boolean {
@@ -82,14 +120,16 @@ function concerns({ labels }: Pairing, label: string): boolean {
 function choicesOf(
   label: string,
   nodes: readonly string[],
-  offers: readonly PoolOffer[],
+  known: Pools,
   held: (id: string) => NodeRecord | undefined,
 ): readonly Choice[] {
   const records = nodes.flatMap((id) => held(id) ?? []);
   if (records.length > 0)
     return [(fact) => [...new Set(records.map((record) => factOf(record, fact) ?? ""))].filter(Boolean)];
-  const pools = offers.filter(({ labels }) => labels.includes(label));
-  return pools.length === 0 ? [() => undefined] : pools.map((offer) => (fact) => offered(offer, fact));
+  const offers = known.offers.filter(({ labels }) => labels.includes(label));
+  const choices: readonly Choice[] = offers.map((offer) => (fact) => offered(offer, fact));
+  const isKnown = offers.length > 0 && unreported(label, known).size === 0;
+  return isKnown ? choices : [() => undefined, ...choices];
 }
 
 /** Whether the choice for one label can be completed with one for each of the others, so that each rule has a value that all of them have. */
@@ -118,14 +158,14 @@ function agree(
 function whyApart(
   same: readonly Pairing[],
   parts: MixedSet["parts"],
-  offers: readonly PoolOffer[],
+  pools: Pools,
   held: (id: string) => NodeRecord | undefined,
 ): string {
   for (const rule of same) {
     const values = parts
       .filter(({ label }) => concerns(rule, label))
       .map(({ label, nodes }) => {
-        const all = choicesOf(label, nodes, offers, held).map((choice) => choice(rule.fact));
+        const all = choicesOf(label, nodes, pools, held).map((choice) => choice(rule.fact));
         return {
           label,
           found: all.includes(undefined) ? undefined : [...new Set(all.flatMap((one) => one!))],

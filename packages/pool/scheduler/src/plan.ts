@@ -13,6 +13,7 @@ import {
   maySoon,
   zonesOf,
 } from "./offerings.ts";
+import { zonesFor } from "./pairing.ts";
 import type { PoolState } from "./pool-state.ts";
 import { isInert } from "./requests.ts";
 import type { State } from "./state.ts";
@@ -109,8 +110,7 @@ function reasonToDecline(state: State, pool: LocalPool, { record }: Waiting): Pl
     const why = pool.unavailable.get(label);
     if (why !== undefined) return { kind: "decline", reason: why };
   }
-  const { places } = partOf(record) ?? {};
-  if (places !== undefined && !Object.hasOwn(places, pool.key))
+  if (zonesFor(partOf(record)?.places, pool) === undefined)
     return { kind: "decline", reason: "its nodes cannot agree with the rest of the set" };
   // The old launcher keeps it waiting for what can never be (docs/design/scheduler.md).
   const tenant = record.tenantName === null ? {} : (state.policy.tenantLimits.get(record.tenantName) ?? {});
@@ -185,7 +185,7 @@ const confined = new WeakMap<LocalPool, Map<string, LocalPool>>();
 
 /** The pool as a request may use it: in a mixed set its zones may be limited to those of the other parts. */
 function inPlaces(pool: LocalPool, { record }: Waiting): LocalPool {
-  const zones = partOf(record)?.places?.[pool.key];
+  const zones = zonesFor(partOf(record)?.places, pool);
   if (zones == null) return pool;
   const ofPool = confined.get(pool) ?? new Map<string, LocalPool>();
   confined.set(pool, ofPool);

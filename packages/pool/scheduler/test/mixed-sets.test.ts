@@ -2,7 +2,7 @@ import type { Lease, LeasePart, MixedSet, NodeRecord, Pairing, PoolOffer } from 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { brokenRule, type GatheringSet, planSet, type SetFacts } from "../src/index.ts";
-import { pairFor } from "../src/pairing.ts";
+import { pairFor, zonesFor } from "../src/pairing.ts";
 
 const part = (label: string, more: Partial<LeasePart> = {}): LeasePart => ({
   label,
@@ -210,6 +210,8 @@ describe("sets that want the same", () => {
 
 describe("pairing", () => {
   const node = (fields: object) => fields as NodeRecord;
+  /** As its launchers report them, and register what they report. */
+  const reported = (...offers: readonly PoolOffer[]) => ({ offers, registered: offers });
   const rules = (...facts: string[]): readonly Pairing[] => facts.map((fact) => ({ fact, labels: [] }));
 
   test("finds pools that agree in all rules together, and none where they agree only one by one", () => {
@@ -218,11 +220,13 @@ describe("pairing", () => {
     const far = offer("c2", ["vm"], { attributes: { rack: "1", net: "x" } });
     const parts = [part("vm"), part("board")];
     const both = setOf(parts, rules("rack", "net"));
-    expect(pairFor(both, "board", [boards, near, far], () => undefined)).toEqual({
+    expect(pairFor(both, "board", reported(boards, near, far), () => undefined)).toEqual({
       why: "no pools of its labels agree in rack, net together",
     });
     const one = setOf(parts, rules("rack"));
-    expect(pairFor(one, "vm", [boards, near, far], () => undefined)).toEqual({ places: { "c1/main": null } });
+    expect(pairFor(one, "vm", reported(boards, near, far), () => undefined)).toEqual({
+      places: { "c1/main": null },
+    });
   });
 
   test("keeps zones apart in each pool, and follows a part that is held", () => {
@@ -232,14 +236,30 @@ describe("pairing", () => {
       offer("k", ["pod"], { zones: ["b", "d"] }),
     ];
     const set = setOf([part("vm"), part("pod")], rules("zone"));
-    expect(pairFor(set, "vm", offers, () => undefined)).toEqual({
+    expect(pairFor(set, "vm", reported(...offers), () => undefined)).toEqual({
       places: { "c1/main": ["b"], "c2/main": ["b"] },
     });
     const held = { ...set, parts: [part("vm"), part("pod", { nodes: ["1"] })] };
     const found = (az: string) =>
-      pairFor(held, "vm", offers, () => node({ az, provider: "k", attributes: null }));
+      pairFor(held, "vm", reported(...offers), () => node({ az, provider: "k", attributes: null }));
     expect(found("b")).toEqual({ places: { "c1/main": ["b"], "c2/main": ["b"] } });
     expect(found("d")).toEqual({ why: "its nodes cannot be of the same zone (vm: a, b, c; pod: d)" });
+  });
+
+  test("leaves open what pools that are not reported give, beside pools of their label that are", () => {
+    const board = offer("lab", ["board"], { attributes: { rack: "1" } });
+    const far = offer("c1", ["vm"], { attributes: { rack: "2" } });
+    const set = setOf([part("vm"), part("board")], rules("rack"));
+    // An older release serves vm, too: of the same provider or of another one.
+    for (const provider of ["c1", "c2"]) {
+      const pools = { offers: [board, far], registered: [board, far, { provider, labels: ["vm"] }] };
+      expect(pairFor(set, "board", pools, () => undefined)).toEqual({ places: { "lab/main": null } });
+      const found = pairFor(set, "vm", pools, () => undefined);
+      const { places } = found as Extract<typeof found, { places: unknown }>;
+      expect(zonesFor(places, { key: `${provider}/other`, provider })).toBeNull();
+      expect(zonesFor(places, { key: "c1/main", provider: "c1" })).toBeUndefined();
+      expect(zonesFor(places, { key: "c3/main", provider: "c3" })).toBeUndefined();
+    }
   });
 
   test("says what a plan allowed: nodes of the places that were found never break a rule", () => {
@@ -263,7 +283,7 @@ describe("pairing", () => {
           const held = new Map<string, NodeRecord>();
           let set = setOf([part("vm"), part("board"), part("slot")], rules(...facts));
           for (const { label } of set.parts) {
-            const found = pairFor(set, label, offers, (id) => held.get(id));
+            const found = pairFor(set, label, reported(...offers), (id) => held.get(id));
             // It fails before it has reserved anything, or not at all.
             if ("why" in found) {
               expect(held.size, found.why).toBe(0);

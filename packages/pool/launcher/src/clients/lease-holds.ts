@@ -3,6 +3,7 @@ import {
   encodeLease,
   type Lease,
   leaseRequestor,
+  type NodeRecord,
   paths,
   type Returned,
   withReturned,
@@ -17,7 +18,7 @@ import { lockNode } from "../nodes/node-lock.ts";
 
 /**
  * Sets a node `in-use` under a contender that outlives every session; repeated, it finds the contender of the first call. Returns
- * false when the node is gone or belongs to another request. The durable contender is created behind our session's contender, and the
+ * its record; undefined when the node is gone or belongs to another request. The durable contender is created behind our session's contender, and the
  * node is set in use only when no other contender stands between the two, since that client would get the lock next. Each commit
  * checks that the lease still exists: the process that ends a lease removes only the holds that exist by then. Throws Busy while
  * another client holds the lock or stands in line; the caller tries again later.
@@ -28,7 +29,7 @@ export async function holdNode(
   entry: OwnEntry,
   request: string,
   id: string,
-): Promise<boolean> {
+): Promise<NodeRecord | undefined> {
   const parent = paths.nodeLock(id);
   const stands: Op = { op: "check", path: entry.path, version: entry.version };
   const names = (await orUndefined(context.tree.children(parent))) ?? [];
@@ -42,10 +43,10 @@ export async function holdNode(
     return use(context, id, path, request, stands);
   }
   const node = await lockNode(context, id);
-  if (node === "gone") return false;
+  if (node === "gone") return undefined;
   if (node === "busy") throw new Busy(id, lease.id);
   try {
-    if (node.record.allocatedTo !== request) return false;
+    if (node.record.allocatedTo !== request) return undefined;
     const [, , made] = await context.tree.commit([
       node.held.fence,
       stands,
@@ -68,22 +69,22 @@ export async function holdNode(
   }
 }
 
-/** The node is in use from here on; false when it is no longer for the request, whose contender then goes. */
+/** The node is in use from here on; undefined when it is no longer for the request, whose contender then goes. */
 async function use(
   context: RecordHandles,
   id: string,
   contender: string,
   request: string,
   stands: Op,
-): Promise<boolean> {
+): Promise<NodeRecord | undefined> {
   const node = await heldFor(context, id, contender);
-  if (node?.record.allocatedTo === request && node.record.state === "in-use") return true;
+  if (node?.record.allocatedTo === request && node.record.state === "in-use") return node.record;
   if (node?.record.allocatedTo !== request || node.record.state !== "ready") {
     await orUndefined(context.tree.delete(contender));
-    return false;
+    return undefined;
   }
   await node.write({ state: "in-use" }, (set) => [{ op: "check", path: contender }, stands, set]);
-  return true;
+  return node.record;
 }
 
 /** The record as it is now, held by a contender that outlives sessions. */

@@ -4,10 +4,11 @@ import {
   type LeasePart,
   leasePath,
   leaseRequestor,
+  type NodeRecord,
   partOf,
   paths,
 } from "@nodeyard/model";
-import { requestOfLease, requestPath } from "@nodeyard/operations";
+import { readNode, requestOfLease, requestPath } from "@nodeyard/operations";
 import { defined, hexId } from "@nodeyard/runtime";
 import { brokenRule, type GatheringSet, holdsAny, planSet, type SetFacts } from "@nodeyard/scheduler";
 import { orUndefined } from "@nodeyard/tree";
@@ -17,6 +18,9 @@ import { failLease, giveBack, holdNode, jobOf, withdraw } from "./lease-holds.ts
 
 /** A request that was written and is not seen for so long was deleted by hand, milliseconds: another one is written. */
 const UNSEEN_MS = 60_000;
+
+/** The pause before a node that the tree has and the view lacks is looked for again, milliseconds. */
+const UNSEEN_NODE_MS = 1_000;
 
 /** A set as it was seen last, with what of it concerns others. */
 interface Seen extends GatheringSet {
@@ -78,6 +82,8 @@ export class MixedSets {
         await this.#ask(lease, entry, plan, now);
         break;
       case "fail":
+        if (plan.gone !== undefined && (await this.#context.tree.stat(paths.node(plan.gone))) !== undefined)
+          return UNSEEN_NODE_MS;
         await failLease(this.#context, lease, entry, plan.why, request?.id);
         break;
       case "yield":
@@ -156,27 +162,30 @@ export class MixedSets {
 
   /** Holds the nodes of a part, then notes them and deletes their request in one commit. With the last part the lease is granted in it. */
   async #hold(lease: Lease, entry: OwnEntry, part: LeasePart, { id, record }: RequestEntry): Promise<void> {
-    const { tree, view, journal, log } = this.#context;
+    const { tree, journal, log } = this.#context;
     const { set } = lease;
     if (set === null) return;
     let why: string | undefined;
-    for (const node of record.nodes)
-      if (!(await holdNode(this.#context, lease, entry, id, node)))
-        why = `node ${node} was gone before it was held`;
+    const nodes: { readonly label: string; readonly record: NodeRecord }[] = [];
+    for (const node of record.nodes) {
+      const held = await holdNode(this.#context, lease, entry, id, node);
+      if (held === undefined) why = `node ${node} was gone before it was held`;
+      else nodes.push({ label: part.label, record: held });
+    }
+    // As they are in the tree: the view may show them later than their lease.
+    for (const { label, nodes: ids } of set.parts)
+      for (const node of ids) {
+        const found = await readNode(this.#context, node);
+        if (found === undefined) why ??= `node ${node}, which it held, is gone`;
+        else nodes.push({ label, record: found });
+      }
     const parts = withPart(set.parts, { ...part, nodes: [...record.nodes], asked: null });
-    const nodes = parts.flatMap(({ label, nodes: ids }) =>
-      ids.flatMap((node) => {
-        const found = view.nodes.byId.get(node)?.record;
-        return found === undefined ? [] : { label, record: found };
-      }),
-    );
-    if (nodes.length < parts.flatMap((one) => one.nodes).length) why ??= "a node that it held is gone";
     const broken = brokenRule(set, nodes);
     if (broken !== undefined) why ??= `${part.label} came from a pool of another ${broken.fact}`;
     if (why !== undefined) {
       log.warn({ lease: lease.id, request: id, why }, "a set fails with nodes that were there");
-      for (const node of record.nodes) await giveBack(this.#context, lease.id, node, "back");
-      return failLease(this.#context, lease, entry, why, id);
+      // Given back once the lease has failed: another launcher may have granted it with these nodes.
+      return failLease(this.#context, { ...lease, set: { ...set, parts } }, entry, why, id);
     }
     const isWhole = parts.every(({ nodes: ids }) => ids.length > 0);
     const left = new Map(parts.map(({ label, nodes: ids }) => [label, [...ids]]));
