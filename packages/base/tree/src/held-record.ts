@@ -2,7 +2,6 @@ import { type Clock, sleep } from "@nodeyard/runtime";
 import type { Op, Tree } from "./contract.ts";
 import { CommitFailed, TreeError } from "./errors.ts";
 import { FenceLost } from "./fence.ts";
-import { orUndefined } from "./helpers.ts";
 import { isInterrupted } from "./interrupted.ts";
 import type { HeldLock } from "./lock.ts";
 
@@ -133,8 +132,7 @@ export class HeldRecord<R, P> {
 
   /**
    * Decides after a lost reply whether the commit happened: it did if the record has our bytes. Another process may have written the same
-   * bytes before we got the lock; a commit that deletes our contender is therefore checked by the contender, too. Another record that the
-   * commit sets says the same of the whole commit, also when the new holder of our record has changed it since.
+   * bytes before we got the lock; a commit that deletes our contender is therefore checked by the contender, too.
    */
   async #happened(data: Uint8Array, ops: readonly Op[], lost: TreeError): Promise<boolean> {
     const { contender } = this.held;
@@ -142,11 +140,6 @@ export class HeldRecord<R, P> {
     return this.#look(lost, async () => {
       // The connection may be to another server now, which is behind.
       await this.#tree.sync(this.path);
-      for (const op of ops)
-        if (op.op === "set" && op.path !== this.path && (await this.#stands(op))) {
-          this.#version++;
-          return true;
-        }
       const found = await this.#tree.get(this.path);
       const left = unlocks && (await this.#tree.stat(contender)) !== undefined;
       if (!left && sameBytes(found.data, data) && found.stat.version > this.#version) {
@@ -156,11 +149,6 @@ export class HeldRecord<R, P> {
       if (found.stat.version !== this.#version) this.#adopt(found.data, found.stat.version);
       return false;
     });
-  }
-
-  async #stands({ path, data, version }: Extract<Op, { op: "set" }>): Promise<boolean> {
-    const found = await orUndefined(this.#tree.get(path));
-    return found !== undefined && found.stat.version === version! + 1 && sameBytes(found.data, data);
   }
 
   /** Another process wrote without a fence: reads its record, from the server that refused our write, since others may be behind. */

@@ -92,6 +92,23 @@ export async function launchNode(
       const ready = await attemptLaunch(context, launch, attempt, signal, (step) => stopwatch.at(step));
       // The record first: when it cannot be written, the launch has not succeeded, whatever the machine says.
       await write({ ...ready, state: "ready" });
+      stopwatch.ended("ready");
+      await context.launches.records.succeeded(permit);
+      await tellCanary(context, node.record.imageId, context.clock.monotonic() - tried);
+      const facts = {
+        provider: config.name,
+        pool: pool.name,
+        label: label.name,
+        attempt,
+        ms: Math.round(treeNow(context) - began),
+        server_id: node.record.externalId,
+        resources: node.record.resources,
+        cost: priceFact(priceOf(node.record)),
+        steps: stopwatch.steps,
+      };
+      context.journal.write({ event: "node.ready", node: id, facts, record: node.record });
+      context.timings.launched(pool.key, label.name, facts.ms);
+      return { result: "ready" };
     } catch (thrown) {
       const error = fenceOf(thrown);
       // These say nothing of the place or the label, so no failure is counted.
@@ -111,26 +128,7 @@ export async function launchNode(
       // The machine could not be removed. The record keeps its id and is deleted together with it; the request gets a new record.
       if (!(await cleared(context, launch, attempt, signal))) return give(node, "aborted", error);
       await pause(context, next, attempt, signal);
-      continue;
     }
-    // Behind the `catch`: the node may be its client's by now, so no error removes its machine.
-    stopwatch.ended("ready");
-    await context.launches.records.succeeded(permit);
-    await tellCanary(context, node.record.imageId, context.clock.monotonic() - tried);
-    const facts = {
-      provider: config.name,
-      pool: pool.name,
-      label: label.name,
-      attempt,
-      ms: Math.round(treeNow(context) - began),
-      server_id: node.record.externalId,
-      resources: node.record.resources,
-      cost: priceFact(priceOf(node.record)),
-      steps: stopwatch.steps,
-    };
-    context.journal.write({ event: "node.ready", node: id, facts, record: node.record });
-    context.timings.launched(pool.key, label.name, facts.ms);
-    return { result: "ready" };
   }
 }
 

@@ -126,11 +126,9 @@ async function obtainNodes(
       started();
       const held = node;
       const write = async (ready: NodePatch) => {
-        const isLast = open.size === 1 && open.has(index);
-        delivered = isLast && (await deliver(context, request, { node: held, ready }, ends, index));
+        const isLast = open.delete(index) && open.size === 0;
+        delivered = isLast && (await deliver(request, { node: held, ready }, ends, index));
         if (!delivered) await held.write(ready);
-        // Not before it is written: a node whose write is refused is launched again, and no machine that is up waits for that.
-        open.delete(index);
       };
       const ended = await launchNode(context, pool, request, node, label!, planned, write, signal);
       if (ended.result !== "ready") {
@@ -157,7 +155,6 @@ async function obtainNodes(
  * ready by itself, which it also does for a request that is gone.
  */
 async function deliver(
-  context: RequestHandles,
   request: HeldRequest,
   last: { readonly node: HeldNode; readonly ready: NodePatch },
   ends: readonly Promise<NodeOutcome>[],
@@ -174,10 +171,8 @@ async function deliver(
     await fulfil(request, nodes, last);
     return true;
   } catch (error) {
-    if (!(error instanceof FenceLost) && !(error instanceof TreeError)) throw error;
-    const lost = { request: request.id, node: last.node.id, error: messageOf(error) };
-    context.log.info(lost, "cannot deliver with the last node");
-    return false;
+    if (error instanceof FenceLost || error instanceof TreeError) return false;
+    throw error;
   }
 }
 

@@ -1,4 +1,3 @@
-import { INSTANT } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
 import { expect, test } from "vitest";
 import { fakeProvider, launcherConfig, World } from "./world.ts";
@@ -62,8 +61,7 @@ test("a node is made `init` alone; lock parent, contender and `building` at vers
 });
 
 test("the finish is one commit: the last node `ready`, node contenders, request `fulfilled`, request contender, and one request only", async () => {
-  // Two machines that are up at the same moment become `ready` before.
-  const world = new World({ latency: { ...INSTANT.latency, boot: { minMs: 2_000, maxMs: 4_000 } } });
+  const world = new World();
   await world.start("a", launcherConfig([fakeProvider()]));
   const ids = [await world.ask({ node_types: ["small", "large"] }), await world.ask(), await world.ask()];
   for (const id of ids) await world.fulfilled(id);

@@ -223,7 +223,6 @@ const KINDS = [
   "delete components/launcher/#",
   "delete components/pool/#",
   "delete nodes/#/lock/contender",
-  "delete nodes/#/lock/contender, delete nodes/#/lock/contender, set requests/# fulfilled, delete requests-lock/#/contender",
   "delete nodes/#/lock/contender, set requests/# fulfilled, delete requests-lock/#/contender",
   "delete requests-lock/#/contender",
   "set /nodeyard/budgets/label|small",
