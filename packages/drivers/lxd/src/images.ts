@@ -12,7 +12,7 @@ import {
 } from "@nodeyard/driver";
 import { z } from "zod";
 import type { LxdClient } from "./client.ts";
-import { SERVER } from "./instances.ts";
+import { serverOf } from "./instances.ts";
 
 const IMAGES = z.array(z.object({ fingerprint: z.string(), properties: z.record(z.string(), z.string()) }));
 
@@ -68,7 +68,7 @@ export const imagePart = (client: LxdClient): CloudPart => ({
 
 /** An upload as a form of metadata and file, which is read as it is sent. JSON is YAML as well. */
 async function contentOf(client: LxdClient, order: UploadOrder, blob: OpenBlob, signal: AbortSignal) {
-  const { environment } = await client.get(SERVER, "", signal);
+  const { environment } = await serverOf(client, signal);
   const { name, tag, metadata } = order;
   const properties = { name, description: name, ...metadata, ...imageMetadata(tag) };
   const about = { architecture: environment.architectures[0], creation_date: 1, properties };

@@ -1,5 +1,6 @@
-import { type Metadata, machineMetadata, noImage } from "@nodeyard/driver";
+import { type Metadata, machineMetadata, noImage, orThrow } from "@nodeyard/driver";
 import { z } from "zod";
+import type { LxdClient } from "./client.ts";
 import type { LxdOrder } from "./config.ts";
 
 const KEYS = z.record(z.string(), z.string()).default({});
@@ -7,19 +8,29 @@ const DEVICES = z.record(z.string(), KEYS).default({});
 const ADDRESS = z.object({ family: z.string(), address: z.string(), scope: z.string() });
 const INTERFACE = z.object({ addresses: z.array(ADDRESS).nullish(), hwaddr: z.string() });
 
-export const SERVER = z.object({
+const SERVER = z.object({
   /** The id is newer than 5.0, and shown to clients that may see the configuration. It is of the whole cluster, and never changes. */
   config: z.object({ "volatile.uuid": z.string().optional() }).nullish(),
-  environment: z.object({
-    /** Of its certificate, in hexadecimal; members of a cluster have one in common. */
-    certificate_fingerprint: z.string(),
-    server_clustered: z.boolean(),
-    server_name: z.string(),
-    architectures: z.array(z.string()).min(1),
-  }),
+  /** Not shown to clients that it does not trust. */
+  environment: z
+    .object({
+      /** Of its certificate, in hexadecimal; members of a cluster have one in common. */
+      certificate_fingerprint: z.string(),
+      server_clustered: z.boolean(),
+      server_name: z.string(),
+      architectures: z.array(z.string()).min(1),
+    })
+    .optional(),
 });
 /** What a server says of itself. */
-export type Server = z.infer<typeof SERVER>["environment"];
+export type Server = NonNullable<z.infer<typeof SERVER>["environment"]>;
+
+/** Rejects with "access" where the server does not trust this client. */
+export async function serverOf(client: LxdClient, signal: AbortSignal) {
+  const { config, environment } = await client.get(SERVER, "", signal);
+  const why = "the server does not trust this client; see lxc config trust add";
+  return { keys: config, environment: orThrow(environment, why, "access") };
+}
 
 /** An instance as the server describes it. `state` is read with a single instance only. */
 export const INSTANCE = z.object({

@@ -5,7 +5,7 @@ import { LxdClient, type LxdClientOptions, originOf } from "./client.ts";
 import type { LxdOrder, LxdProviderConfig } from "./config.ts";
 import { mapError } from "./errors.ts";
 import { imagePart, imageStore, type OpenBlob } from "./images.ts";
-import { hasEnded, type Instance, SERVER, type Server, sourceOf } from "./instances.ts";
+import { hasEnded, type Instance, type Server, serverOf, sourceOf } from "./instances.ts";
 import { describe, makeCall, nodeMachines, suspendsOf } from "./machines.ts";
 import { type LxdWire, OperationEvents } from "./operations.ts";
 
@@ -46,7 +46,7 @@ export function openLxd(
     const known = () => server as Server;
     let place: Place = {};
     const learn = async (signal: AbortSignal) => {
-      const { config: keys, environment } = await client.get(SERVER, "", signal);
+      const { keys, environment } = await serverOf(client, signal);
       server = environment;
       place = { server: keys?.["volatile.uuid"] ?? environment.certificate_fingerprint, project };
     };
