@@ -11,7 +11,6 @@ import {
 import { readNode, requestOfLease, requestPath } from "@nodeyard/operations";
 import { defined, hexId } from "@nodeyard/runtime";
 import { brokenRule, type GatheringSet, holdsAny, planSet, type SetFacts } from "@nodeyard/scheduler";
-import { orUndefined } from "@nodeyard/tree";
 import type { OwnEntry, RequestEntry } from "@nodeyard/view";
 import type { RecordHandles } from "../held-records.ts";
 import { failLease, giveBack, holdNode, jobOf, withdraw } from "./lease-holds.ts";
@@ -223,7 +222,7 @@ export class MixedSets {
    * its lease: then the lease has another version by now.
    */
   async #withdrawStray(lease: Lease, entry: OwnEntry, { id }: RequestEntry): Promise<void> {
-    const stat = await orUndefined(this.#context.tree.stat(leasePath(lease.id)));
+    const stat = await this.#context.tree.stat(leasePath(lease.id));
     if (stat?.version === entry.version) await withdraw(this.#context, lease.id, id);
   }
 
