@@ -113,6 +113,25 @@ describe("a mixed set", () => {
     await granted(world, lease);
   });
 
+  test("fails with the reason when a node that it holds was deleted by hand", async () => {
+    const world = new World();
+    await world.start(
+      "a",
+      launcherConfig([cloud({ "max-servers": 1 }), staticProvider([host("127.0.0.1", "small")])]),
+    );
+    const job = await world.ask({ node_types: ["large"] });
+    await world.fulfilled(job);
+    await world.run(REPORTED_MS);
+    const lease = await ask(world);
+    const [board] = (await holds(world, lease, "small")).nodes;
+    const lock = paths.nodeLock(board!);
+    for (const name of world.children(lock)) await world.settle(world.other.delete(`${lock}/${name}`));
+    await world.settle(world.other.delete(lock));
+    await world.settle(world.other.delete(paths.node(board!)));
+    await world.until("it failed", isIn(world, lease, "failed"));
+    expect(leaseOf(world, lease)?.why).toBe(`node ${board}, which it held, is gone`);
+  });
+
   test("fails whole when a part can never be had, and gives back the others", async () => {
     const world = new World();
     await world.start("a", launcherConfig([staticProvider([host("127.0.0.1", "small")])]));
