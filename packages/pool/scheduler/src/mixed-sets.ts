@@ -82,7 +82,8 @@ function soonest(
   for (const other of others) {
     const left = waitsIn(other, facts.now);
     if (left === Number.POSITIVE_INFINITY || left >= (found?.left ?? left + 1)) continue;
-    if (isBefore(other, self) && contend(other, self, facts)) found = { id: other.lease.id, left };
+    if (isBefore(other.lease, self.lease) && contend(other, self, facts))
+      found = { id: other.lease.id, left };
   }
   return found;
 }
@@ -111,10 +112,11 @@ export function nextPart(set: MixedSet, offers: readonly PoolOffer[]): LeasePart
 }
 
 /** Whether a set comes first: by priority, then by age. */
-export function isBefore(a: GatheringSet, b: GatheringSet): boolean {
-  if (a.set.priority !== b.set.priority) return a.set.priority < b.set.priority;
-  if (a.lease.created !== b.lease.created) return a.lease.created < b.lease.created;
-  return a.lease.id < b.lease.id;
+export function isBefore(a: Lease, b: Lease): boolean {
+  const [before, after] = [a.set?.priority ?? "", b.set?.priority ?? ""];
+  if (before !== after) return before < after;
+  if (a.created !== b.created) return a.created < b.created;
+  return a.id < b.id;
 }
 
 /** After how many milliseconds a set that holds something counts as waiting for the rest; Infinity: it does not. */

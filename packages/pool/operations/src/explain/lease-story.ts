@@ -7,6 +7,7 @@ import {
   partRows,
   paths,
 } from "@nodeyard/model";
+import { isBefore } from "@nodeyard/scheduler";
 import { treeNow } from "@nodeyard/tree";
 import type { OperationHandles } from "../handles.ts";
 import { listLeases, readLease, readNode } from "../listing.ts";
@@ -133,7 +134,7 @@ async function gatheringOf(
   }
   const { items } = await listLeases(handles);
   const older = items.filter(
-    (one) => one.state === "gathering" && isOlder(one, lease) && nodesOfLease(one).length > 0,
+    (one) => one.state === "gathering" && isBefore(one, lease) && nodesOfLease(one).length > 0,
   );
   if (part === undefined && held.length === 0 && older.length > 0)
     return {
@@ -152,12 +153,6 @@ async function gatheringOf(
     }),
     next: `A launcher goes on with it, usually within a second.${end}`,
   };
-}
-
-/** As launchers order sets: by priority, then by age. */
-function isOlder(a: Lease, b: Lease): boolean {
-  const [before, after] = [a.set?.priority ?? "", b.set?.priority ?? ""];
-  return before === after ? a.created < b.created : before < after;
 }
 
 /** The request of a failed lease is still there, and its story says why. */
