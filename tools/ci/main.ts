@@ -8,7 +8,7 @@ import { counted } from "@nodeyard/runtime";
 import { patient } from "../../testing/patience.ts";
 import { type Choice, choose } from "./choose.ts";
 import { recordWhole, situationOf } from "./history.ts";
-import { nextSuite } from "./order.ts";
+import { isTooLate, MOST_MINUTES, nextSuite, withDependents } from "./order.ts";
 import { type Ended, endAll, runSuite } from "./run-suite.ts";
 import type { Suite } from "./suite.ts";
 import { SUITES } from "./suites.ts";
@@ -17,16 +17,16 @@ import { failedTests, failureOf, secondTries } from "./told.ts";
 const HELP = `.ci/run [--all | --since COMMIT] [--list]
 
 Checks this checkout as CI does. Some suites run each time; those with servers of their own run when something that they cover changed since
-the commit in .ci/last-whole, and otherwise in turn, two for each commit.
+the commit in .ci/last-whole, and otherwise in turn, two for each commit. On a slow machine those that would end after ${MOST_MINUTES} minutes are left out.
 
-  --all            every suite; one that passes whole writes .ci/last-whole, to be committed
+  --all            every suite, with its largest numbers and however long it takes; a run of all that passes writes .ci/last-whole, to be committed
   --since COMMIT   count as changed what differs from COMMIT
   --list           say what would run, and why, and run nothing
 
 Exit code 0: all that ran passed; 1: one failed; 2: wrong options.
 `;
 
-/** Numbers of seeds, requests and pods: those that a change has to pass, and those of a whole run. */
+/** Numbers of seeds, requests and pods: those that a change has to pass, and those of `--all`. */
 const SIZES = {
   some: { NODEYARD_CI_SEEDS: "60", NODEYARD_OPENSTACK_REQUESTS: "60", NODEYARD_KUBERNETES_PODS: "300" },
   all: { NODEYARD_CI_SEEDS: "200" },
@@ -64,21 +64,21 @@ async function main(): Promise<void> {
   if (options.list) return;
   const logs = mkdtempSync(join(tmpdir(), "nodeyard-ci-"));
   try {
-    const ended = await runAll(chosen, logs);
-    conclude(ended, leftOut);
+    const { ended, late } = await runAll(chosen, logs);
+    conclude(ended, [...leftOut, ...late]);
   } finally {
     rmSync(logs, { recursive: true, force: true });
   }
 }
 
-async function runAll(chosen: readonly Choice[], logs: string): Promise<readonly Ended[]> {
+async function runAll(chosen: readonly Choice[], logs: string) {
   const processors = availableParallelism();
-  const { changed } = options.situation;
+  const { changed, commits } = options.situation;
   const installed = join(logs, "installed");
   const env: NodeJS.ProcessEnv = {
     ...process.env,
     CI: "true",
-    ...SIZES[chosen.length === SUITES.length ? "all" : "some"],
+    ...SIZES[options.all ? "all" : "some"],
     SINCE: typeof changed === "string" ? "HEAD" : changed.since,
     INSTALLED: installed,
     // Tests start the program from there, as npm installs it: faster than from source (docs/design/ci-time.md).
@@ -87,7 +87,14 @@ async function runAll(chosen: readonly Choice[], logs: string): Promise<readonly
   const left = chosen.map(({ suite }) => suite);
   const running = new Map<Suite, Promise<Ended>>();
   const ended: Ended[] = [];
+  const late: Choice[] = [];
   const withoutNeed: string[] = [];
+  /** Begins neither it nor what needs it. */
+  const takeOut = (suite: Suite) => {
+    const out = withDependents(suite, left);
+    for (const one of out) if (left.includes(one)) left.splice(left.indexOf(one), 1);
+    return out;
+  };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => {
       left.length = 0;
@@ -95,7 +102,12 @@ async function runAll(chosen: readonly Choice[], logs: string): Promise<readonly
     });
   }
   while (left.length > 0 || running.size > 0) {
-    const next = nextSuite(left, [...running.keys()], processors);
+    const next = nextSuite(left, [...running.keys()], { processors, commits });
+    if (next !== undefined && !options.all && isTooLate(next, secondsSoFar())) {
+      const why = `would end too late: ${minutes(secondsSoFar())} of ${MOST_MINUTES} are over`;
+      late.push(...takeOut(next).map((suite) => ({ suite, runs: false, why })));
+      continue;
+    }
     if (next !== undefined) {
       left.splice(left.indexOf(next), 1);
       console.log(`=== ${next.name}: about ${minutes(next.takes.seconds)}, ${left.length} more after it`);
@@ -107,13 +119,16 @@ async function runAll(chosen: readonly Choice[], logs: string): Promise<readonly
     ended.push(one);
     console.log(lineOf(one));
     if (one.passed) continue;
-    for (const suite of left.filter(({ needs }) => needs?.includes(one.suite.name))) {
-      left.splice(left.indexOf(suite), 1);
+    for (const suite of takeOut(one.suite).slice(1))
       withoutNeed.push(`${suite.name} (${one.suite.name} failed)`);
-    }
   }
   if (withoutNeed.length > 0) console.log(`not run: ${withoutNeed.join(", ")}`);
-  return ended;
+  return { ended, late };
+}
+
+/** Since the process began. */
+function secondsSoFar(): number {
+  return Math.round(performance.now() / 1_000);
 }
 
 function lineOf({ suite, passed, seconds, processorSeconds, timedOut }: Ended): string {
@@ -140,13 +155,12 @@ function conclude(ended: readonly Ended[], leftOut: readonly Choice[]): void {
   const isWhole = failed.length === 0 && ended.length === SUITES.length;
   if (isWhole && recordWhole(root))
     console.log("All of it passed: commit .ci/last-whole, which now names this commit.");
-  const seconds = Math.round(performance.now() / 1_000);
   const counts = [
     `${ended.length - failed.length} passed`,
     `${failed.length} failed`,
     `${leftOut.length} left out`,
     `${counted(unsure.length, "test")} passed at the second try`,
   ];
-  console.log(`${counts.join(", ")}, in ${minutes(seconds)}`);
+  console.log(`${counts.join(", ")}, in ${minutes(secondsSoFar())}`);
   process.exitCode = failed.length === 0 && ended.length + leftOut.length === SUITES.length ? 0 : 1;
 }

@@ -1,32 +1,54 @@
-import type { Suite } from "./suite.ts";
+import { type Suite, TURNS } from "./suite.ts";
+
+/** Of a run that a CI may end after an hour and a half, on a machine of any speed: minutes after which it should have ended by itself. */
+export const MOST_MINUTES = 75;
+
+/** What a run knows when it begins a suite. */
+export interface Run {
+  readonly processors: number;
+  /** Commits of the branch, which say whose turn it is. */
+  readonly commits: number;
+}
 
 /**
- * The suite to start next beside those that run, or undefined: none for now. The one that others wait for, then the longest, since what begins
- * late ends late; as long as a processor is idle. `left` are the ones that have not begun, `running` those that have not ended.
+ * The suite to start next beside those that run, or undefined: none for now. First those of each run, then those whose turn it is; of these the
+ * one that others wait for, then the longest, since what begins late ends late; as long as a processor is idle. `left` are the ones that have
+ * not begun, `running` those that have not ended.
  */
 export function nextSuite(
   left: readonly Suite[],
   running: readonly Suite[],
-  processors: number,
+  { processors, commits }: Run,
 ): Suite | undefined {
   if (running.some(({ alone }) => alone)) return undefined;
   const open = [...left, ...running].map(({ name }) => name);
   const able = left.filter((suite) => !before(suite).some((name) => open.includes(name)));
-  const busy = running.reduce((sum, suite) => sum + loadOf(suite), 0);
+  const busy = running.reduce((sum, { takes }) => sum + takes.processors, 0);
+  const rank = ({ always, turn }: Suite) => (always ? 0 : turn === commits % TURNS ? 1 : 2);
   const beside = able
-    .filter((suite) => !suite.alone && (suite.background || busy < processors))
-    .sort((a, b) => secondsOf(b, left) - secondsOf(a, left));
+    .filter((suite) => !suite.alone && busy < processors)
+    .sort((a, b) => rank(a) - rank(b) || secondsOf(b, left) - secondsOf(a, left));
   if (beside[0] !== undefined) return beside[0];
   return running.length === 0 ? able.find(({ alone }) => alone) : undefined;
 }
 
-function before({ needs = [], after = [] }: Suite): readonly string[] {
-  return [...needs, ...after];
+/**
+ * Whether a suite that begins `seconds` after the run would end after it should have. Beside others a suite takes twice what it takes alone.
+ * A suite of each run always has its time.
+ */
+export function isTooLate({ always, takes }: Suite, seconds: number): boolean {
+  return !always && seconds + 2 * takes.seconds > MOST_MINUTES * 60;
 }
 
-/** What runs behind the others takes nothing from them. */
-function loadOf({ background, takes }: Suite): number {
-  return background ? 0 : takes.processors;
+/** The suite, and those of `left` that cannot run without it. */
+export function withDependents(suite: Suite, left: readonly Suite[]): readonly Suite[] {
+  const found = new Set([suite]);
+  for (const { name } of found) for (const other of left) if (other.needs?.includes(name)) found.add(other);
+  return [...found];
+}
+
+function before({ needs = [], after = [] }: Suite): readonly string[] {
+  return [...needs, ...after];
 }
 
 /** Of the suite, and of all that waits for it. */

@@ -21,8 +21,6 @@ export interface Suite {
   readonly after?: readonly string[];
   /** Nothing runs beside it: it measures, or its limits are of time. */
   readonly alone?: true;
-  /** Behind all others: what waits for a processor has it first. */
-  readonly background?: true;
 }
 
 /** Runs after which each suite has had its turn. */

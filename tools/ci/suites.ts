@@ -131,7 +131,6 @@ export const SUITES: readonly Suite[] = [
     covers: [...CORE, ...src("pool/builder"), "packages/slivers/manager/src/core/**", "simulation/**"],
     always: true,
     takes: { seconds: 120, processors: 1.5, limit: 60 },
-    background: true,
   },
   {
     name: "mutants",
@@ -163,7 +162,7 @@ export const SUITES: readonly Suite[] = [
     command: ["testing/kubernetes/build.sh"],
     covers: ["testing/kubernetes/build.sh"],
     turn: 1,
-    takes: { seconds: 1, processors: 1, limit: 60 },
+    takes: { seconds: 400, processors: 2, limit: 60 },
   },
   {
     name: "kubernetes",
@@ -278,7 +277,7 @@ export const SUITES: readonly Suite[] = [
     command: ["testing/connect/install.sh"],
     covers: ["testing/connect/{install,boskos,tmt}.sh"],
     turn: 4,
-    takes: { seconds: 1, processors: 1, limit: 30 },
+    takes: { seconds: 150, processors: 2, limit: 30 },
   },
   {
     name: "connect",
@@ -329,7 +328,7 @@ export const SUITES: readonly Suite[] = [
     command: ["testing/gitea/build.sh"],
     covers: ["testing/gitea/build.sh"],
     turn: 5,
-    takes: { seconds: 1, processors: 1, limit: 40 },
+    takes: { seconds: 400, processors: 2, limit: 40 },
   },
   {
     name: "runners",
@@ -350,7 +349,7 @@ export const SUITES: readonly Suite[] = [
     command: ["testing/zuul/install.sh"],
     covers: ["testing/zuul/{install.sh,requirements.txt}"],
     turn: 2,
-    takes: { seconds: 1, processors: 1, limit: 30 },
+    takes: { seconds: 60, processors: 2, limit: 30 },
   },
   {
     name: "zuul",

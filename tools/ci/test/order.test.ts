@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nextSuite } from "../order.ts";
+import { isTooLate, nextSuite, withDependents } from "../order.ts";
 import type { Suite } from "../suite.ts";
 
 const suite = (name: string, rest: Partial<Suite & Suite["takes"]> = {}): Suite => {
@@ -8,7 +8,7 @@ const suite = (name: string, rest: Partial<Suite & Suite["takes"]> = {}): Suite 
 };
 
 function begun(suites: readonly Suite[], running: readonly Suite[] = []): string | undefined {
-  return nextSuite(suites, running, 2)?.name;
+  return nextSuite(suites, running, { processors: 2, commits: 8 })?.name;
 }
 
 test("the longest begins first, with all that waits for it counted", () => {
@@ -34,12 +34,17 @@ test("another one begins as long as a processor is idle", () => {
   expect(begun([suite("huge", { processors: 9 })])).toBe("huge");
 });
 
-test("what runs in the background takes no place", () => {
-  const busy = [suite("a"), suite("b"), suite("c")];
-  expect(begun([suite("seeds", { background: true, processors: 2 })], busy)).toBe("seeds");
-  expect(
-    begun([suite("tests", { processors: 2 })], [suite("seeds", { background: true, processors: 2 })]),
-  ).toBe("tests");
+test("what each run has begins before the longest, and before others what has its turn", () => {
+  const cloud = suite("cloud", { seconds: 900, turn: 1 });
+  const kills = suite("kills", { seconds: 400, turn: 2 });
+  expect(begun([cloud, kills, suite("tests", { always: true })])).toBe("tests");
+  expect(begun([cloud, kills])).toBe("kills");
+});
+
+test("a suite that would end after an hour and a quarter is too late, unless each run has it", () => {
+  const cloud = suite("cloud", { seconds: 900 });
+  expect([45, 46].map((minute) => isTooLate(cloud, minute * 60))).toEqual([false, true]);
+  expect(isTooLate({ ...cloud, always: true }, 5_000)).toBe(false);
 });
 
 test("a suite that runs alone comes last, and nothing begins beside it", () => {
@@ -48,4 +53,12 @@ test("a suite that runs alone comes last, and nothing begins beside it", () => {
   expect(begun([alone], [suite("other")])).toBeUndefined();
   expect(begun([alone])).toBe("alone");
   expect(begun([suite("other")], [alone])).toBeUndefined();
+});
+
+test("what needs a suite, directly or not, goes with it once", () => {
+  const servers = suite("servers", { needs: ["build"] });
+  const day = suite("day", { needs: ["build", "servers"] });
+  const after = suite("release", { after: ["build"] });
+  const names = withDependents(suite("build"), [day, after, servers]).map(({ name }) => name);
+  expect(names).toEqual(["build", "day", "servers"]);
 });
