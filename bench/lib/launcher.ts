@@ -5,11 +5,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import type { ZooKeeper } from "@nodeyard/zookeeper";
+import { SOURCE } from "../../testing/program.ts";
 import { cpuMs, peakMemoryMib } from "./process-usage.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 const POOLS = "/nodepool/components/pool";
 const START_LIMIT_MS = 120_000;
 const LOG_KEPT = 20_000;
@@ -47,7 +46,7 @@ export async function startLauncher(
   const started = performance.now();
   const args = [
     "--disable-warning=ExperimentalWarning",
-    PROGRAM,
+    SOURCE,
     // A journal of its own: the default one may belong to a launcher of this machine, and grows from run to run.
     "--state",
     join(folder, "state"),

@@ -1,11 +1,10 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { patience } from "../patience.ts";
+import { PROGRAM } from "../program.ts";
 
-const BIN = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
-const START = ["--disable-warning=ExperimentalWarning", BIN];
+const START = ["--disable-warning=ExperimentalWarning", PROGRAM];
 /** Neither a state folder nor a server of whoever runs the tests. */
 const ENV = { ...process.env, NODEYARD_STATE: "", NODEYARD_URL: "" };
 const KEPT = 40_000;

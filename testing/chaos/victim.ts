@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { PROGRAM } from "../program.ts";
 import type { Effect, Moment } from "./inside/effects.ts";
 
-const BIN = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 const INSIDE = fileURLToPath(new URL("./inside/register.ts", import.meta.url));
 const ERRORS_KEPT = 200_000;
 
@@ -40,7 +40,7 @@ export class Victim {
 
   /** `words`: the command line. */
   constructor(words: readonly string[], options: VictimOptions = {}) {
-    const { kill, log, bin = BIN, inside = true, env = {} } = options;
+    const { kill, log, bin = PROGRAM, inside = true, env = {} } = options;
     const module = inside === true ? INSIDE : inside;
     this.#child = spawn(
       process.execPath,

@@ -12,13 +12,12 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { Victim } from "../chaos/victim.ts";
+import { SOURCE } from "../program.ts";
 import { type Client, output } from "../qemu/index.ts";
 import type { ImageKind } from "./kinds.ts";
 import { ELEMENTS } from "./require.ts";
 
-const BIN = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 /** For a command that waits: for a build, or for a machine to boot. */
 const COMMAND_MS = 90 * 60_000;
 /** A user id that no user of the test machine has. */
@@ -133,7 +132,7 @@ export class ImageLife {
 
   /** Runs a command to its end and gives its output; rejects when it fails. */
   run(...words: readonly string[]): Promise<string> {
-    const own = ["--disable-warning=ExperimentalWarning", BIN, "--state", this.#state, ...words];
+    const own = ["--disable-warning=ExperimentalWarning", SOURCE, "--state", this.#state, ...words];
     return output(process.execPath, own, { timeout: COMMAND_MS });
   }
 

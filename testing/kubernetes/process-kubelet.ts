@@ -1,10 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { SOURCE } from "../program.ts";
 import type { KubernetesSite } from "./site.ts";
 
-const BIN = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 const TOKENS = "/var/run/secrets/kubernetes.io/serviceaccount";
 const LOOK_MS = 200;
 /** For one answer of a process. A pod whose process does not answer holds up no other. */
@@ -157,7 +156,7 @@ export class ProcessKubelet {
     const { hostname, port: serverPort } = new URL(this.#site.server);
     const log = openSync(join(folder, "log"), "a");
     const logged = this.log(name).length;
-    const program = [process.execPath, "--disable-warning=ExperimentalWarning", BIN, ...words];
+    const program = [process.execPath, "--disable-warning=ExperimentalWarning", SOURCE, ...words];
     const map = process.getuid!() === 0 ? [] : ["--map-root-user"];
     const child = spawn(
       "unshare",

@@ -2,17 +2,16 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Victim } from "../chaos/victim.ts";
 import { patient } from "../patience.ts";
+import { SOURCE } from "../program.ts";
 import { type Sshd, startSshd } from "../sshd/index.ts";
 import { freePort, startZooKeeper, type ZooKeeperServer } from "../zookeeper/index.ts";
 import type { OpenstackSite } from "./site.ts";
 import { Zuul } from "./zuul.ts";
 
 const run = promisify(execFile);
-const BIN = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 
 /** `nodeyard launcher` as a process, ZooKeeper, Zuul, and an sshd that answers for all guests. */
 export class LauncherSite {
@@ -83,7 +82,7 @@ export class LauncherSite {
 
   /** The output of a command. Rejects with the program's error output. */
   async explain(what: string): Promise<string> {
-    const words = ["--disable-warning=ExperimentalWarning", BIN, ...this.#words("explain", what)];
+    const words = ["--disable-warning=ExperimentalWarning", SOURCE, ...this.#words("explain", what)];
     return (await run(process.execPath, words, { timeout: patient(60_000) })).stdout;
   }
 

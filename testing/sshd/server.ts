@@ -47,6 +47,9 @@ export async function startSshd(options: SshdOptions = {}): Promise<Sshd> {
     const types = options.hostKeyTypes ?? ["ed25519"];
     const hostKeys = await Promise.all(types.map((type) => makeHostKey(folder, type)));
     await writeFile(join(folder, "authorized_keys"), `${options.authorizedKey ?? ""}\n`, { mode: 0o600 });
+    // Podman's own limits are beyond those of a root without CAP_SYS_RESOURCE.
+    const ulimits = 'default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]';
+    await writeFile(join(folder, "containers.conf"), `[containers]\n${ulimits}\n`);
     // OpenSSH refuses to start as root without its chroot folder, which the service unit makes elsewhere.
     if (process.getuid?.() === 0) await mkdir("/run/sshd", { recursive: true, mode: 0o755 });
     const port = options.port ?? (await freePort());
@@ -105,7 +108,7 @@ function configuration(
     `AuthorizedKeysFile ${join(folder, "authorized_keys")}`,
     `PidFile ${join(folder, "pid")}`,
     // Logins do not run what the shell's files in a developer's home have it run.
-    `SetEnv HOME=${folder}`,
+    `SetEnv HOME=${folder} CONTAINERS_CONF=${folder}/containers.conf`,
     "StrictModes no",
     "UsePAM no",
     "PasswordAuthentication no",

@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Victim } from "../chaos/victim.ts";
 import { patient } from "../patience.ts";
+import { PROGRAM } from "../program.ts";
 import { removeFolder, temporaryFolder } from "../zookeeper/children.ts";
 import {
   type Certificates,
@@ -15,7 +15,6 @@ import {
 } from "../zookeeper/index.ts";
 
 const run = promisify(execFile);
-const BIN = fileURLToPath(new URL("../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 
 export type StoreName = "zookeeper" | "embedded";
 
@@ -68,7 +67,7 @@ export async function makeYard(store: StoreName, more: readonly string[] = []): 
   const daemon = zookeeper ? ["launcher", "--no-webapp"] : ["up", ...listen];
   let moved: ZooKeeperServer | undefined;
   const command = async (...words: readonly string[]) => {
-    const argv = ["--disable-warning=ExperimentalWarning", BIN, ...common(), ...words];
+    const argv = ["--disable-warning=ExperimentalWarning", PROGRAM, ...common(), ...words];
     return (await run(process.execPath, argv, { timeout: patient(60_000) })).stdout;
   };
   const write = (text: string) => writeFileSync(config, head + text);

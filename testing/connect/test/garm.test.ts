@@ -7,8 +7,8 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { SOURCE } from "../../../packages/nodeyard/cli/test/nodeyard.ts";
 import { fencesOf } from "../../../tools/pages/fences.ts";
+import { PROGRAM } from "../../program.ts";
 import { requireTools } from "../../skipped.ts";
 import { requireSshd, type Sshd, startSshd } from "../../sshd/index.ts";
 import { hostConfig } from "../host-config.ts";
@@ -43,11 +43,7 @@ describe.skipIf(requireSshd() ?? requireTools("tests of GARM's provider", "curl"
     await once(garm, "listening");
     // GARM starts a program without arguments, and without a PATH.
     provider = join(yard.site.folder, "garm-provider-nodeyard");
-    const words = [
-      process.execPath,
-      "--disable-warning=ExperimentalWarning",
-      process.env.NODEYARD_PROGRAM ?? SOURCE,
-    ];
+    const words = [process.execPath, "--disable-warning=ExperimentalWarning", PROGRAM];
     const page = readFileSync(join(import.meta.dirname, "../../../docs/how-to/garm-runners.md"), "utf8");
     const { lines } = fencesOf(page).find(({ language }) => language === "sh")!;
     const commands = lines

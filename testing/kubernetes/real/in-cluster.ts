@@ -1,17 +1,16 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type Job, Zuul } from "../../openstack/zuul.ts";
+import { SOURCE } from "../../program.ts";
 import { startZooKeeper, type ZooKeeperServer } from "../../zookeeper/index.ts";
 import { rendered, requireHelm } from "../helm.ts";
 import { ProcessKubelet } from "../process-kubelet.ts";
 import { KubernetesSite } from "../site.ts";
 
 const run = promisify(execFile);
-const BIN = fileURLToPath(new URL("../../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 const JOB_MS = 300_000;
 
 let site: KubernetesSite;
@@ -93,7 +92,7 @@ async function rolledOut(role: string): Promise<void> {
 async function nodeyard(...words: readonly string[]): Promise<string> {
   const path = join(site.folder, "client.yaml");
   writeFileSync(path, config());
-  const all = ["--disable-warning=ExperimentalWarning", BIN, "-c", path, ...words];
+  const all = ["--disable-warning=ExperimentalWarning", SOURCE, "-c", path, ...words];
   return (await run(process.execPath, all)).stdout;
 }
 

@@ -2,19 +2,18 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Victim } from "../../chaos/victim.ts";
 import { type Job, Zuul } from "../../openstack/zuul.ts";
 import { patient } from "../../patience.ts";
+import { SOURCE } from "../../program.ts";
 import { startZooKeeper, type ZooKeeperServer } from "../../zookeeper/index.ts";
 import { ROLES } from "../roles.ts";
 import { KubernetesSite } from "../site.ts";
 
 const run = promisify(execFile);
 const PODS = Number(process.env.NODEYARD_KUBERNETES_PODS || 1_000);
-const BIN = fileURLToPath(new URL("../../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 const JOB_MS = 1_500_000;
 /** Calls for a pod and its life: namespace, account, binding, pod, token, deletion. */
 const CALLS = 6;
@@ -116,7 +115,7 @@ test(
 
     const list = await run(process.execPath, [
       "--disable-warning=ExperimentalWarning",
-      BIN,
+      SOURCE,
       "-c",
       configFile,
       "list",

@@ -2,16 +2,15 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Victim } from "../../chaos/victim.ts";
 import { Zuul } from "../../openstack/zuul.ts";
+import { SOURCE } from "../../program.ts";
 import { freePort, startZooKeeper, type ZooKeeperServer } from "../../zookeeper/index.ts";
 import { KubernetesSite } from "../site.ts";
 
 const run = promisify(execFile);
-const BIN = fileURLToPath(new URL("../../../packages/nodeyard/cli/src/bin/nodeyard.ts", import.meta.url));
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
 
@@ -128,7 +127,7 @@ async function fullProject(): Promise<void> {
 
 async function nodeyard(...words: readonly string[]): Promise<string> {
   return (
-    await run(process.execPath, ["--disable-warning=ExperimentalWarning", BIN, "-c", configFile, ...words])
+    await run(process.execPath, ["--disable-warning=ExperimentalWarning", SOURCE, "-c", configFile, ...words])
   ).stdout;
 }
 

@@ -2,12 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { PROGRAM } from "../../../../testing/program.ts";
 
-/** The program as it is in this checkout, with its development dependencies. */
-export const SOURCE = fileURLToPath(new URL("../src/bin/nodeyard.ts", import.meta.url));
-/** CI names the program as npm installs it, which starts faster (docs/design/ci-time.md). */
-const PROGRAM = process.env.NODEYARD_PROGRAM ?? SOURCE;
 const FLAGS = ["--disable-warning=ExperimentalWarning"];
 
 /** What `request --wait --json` prints of a lease that was granted. */

@@ -1,8 +1,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
+import { SOURCE } from "../../../../testing/program.ts";
 import { Machine } from "../../../../testing/slivers/index.ts";
-import { fakeConfig, Running, Site, SOURCE } from "../../cli/test/nodeyard.ts";
+import { fakeConfig, Running, Site } from "../../cli/test/nodeyard.ts";
 
 interface Collected {
   /** The `service.name` of its sender. */

@@ -55,7 +55,7 @@ export async function startServices(
   if (services.length === 0) return;
   const starts = services.map(({ name, entrypoint: [program, ...before], command, variables }) =>
     [
-      `$tool run --detach --network host --label nodeyard=${job}`,
+      `$tool run --detach --stop-timeout 0 --network host --label nodeyard=${job}`,
       ...(program === undefined ? [] : ["--entrypoint", quote(program)]),
       ...Object.entries(variables ?? {}).flatMap((pair) => ["--env", quote(pair.join("="))]),
       ...[name, ...before, ...command].map(quote),
