@@ -52,7 +52,7 @@ export function lookAtBudget(state: State, turn: Turn, tenant: string): void {
   const next = { free: NEAR * use.amount, near: use.amount, used: Number.POSITIVE_INFINITY }[level];
   // Never where nothing that has a price runs: the division by 0 is infinite.
   const ms = Math.ceil(((next - use.spent) / use.perHour) * HOUR_MS);
-  const due = Math.min(use.month.until - turn.now, ms);
+  const due = Math.min((use.settles ?? use.month.until) - turn.now, use.month.until - turn.now, ms);
   state.timers.set("budget", tenant, turn.steady + Math.max(1, due));
   if (level !== "used") recheckAll(state, "budget", tenant);
   if (level === before) return;

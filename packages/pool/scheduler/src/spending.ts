@@ -21,6 +21,8 @@ export interface Month {
 /** What nodes that a tenant has no more cost it in a month, as the ledger of the month says. */
 export interface EndedCosts {
   readonly month: string;
+  /** How many there were. */
+  readonly nodes: number;
   /** By currency. */
   readonly amounts: Readonly<Record<string, number>>;
   /** Nodes that cost nothing, because nobody knew their price or it was in another currency. */
@@ -35,6 +37,8 @@ export interface BudgetUse extends Budget {
   readonly perHour: number;
   /** Nodes of the month, past and present, that cost nothing because their price is not known. */
   readonly unpriced: number;
+  /** When the first of the nodes that have gone, and that the ledger may not have yet, counts no more: tree time, milliseconds. */
+  readonly settles?: number;
 }
 
 /** The part of a budget at which launchers warn. */
@@ -89,10 +93,21 @@ interface Held {
   readonly isUnpriced: boolean;
 }
 
+/** A node that the tenant has no more. */
+interface Gone extends Held {
+  readonly ended: number;
+}
+
+/** Longer than a ledger's new value and what was written to a node with it are apart when they are heard. */
+const SETTLED_MS = 10_000;
+
 interface Account {
   readonly budget: Budget;
   month: Month;
   readonly nodes: Map<string, Held>;
+  /** The ones of which the ledger's new value has not been heard, and since when those are in the ledger of which only that has been heard. */
+  gone: readonly Gone[];
+  booked: readonly number[];
   /** Of `nodes`: the sum of their rates, and that of rate by the seconds from the begin of the month to the begin of each node. */
   rate: number;
   weighted: number;
@@ -118,7 +133,16 @@ export class Spending {
     this.#holders.clear();
     for (const [tenant, budget] of budgets) {
       const month = monthAt(this.now, budget.timezone);
-      this.#accounts.set(tenant, { budget, month, nodes: new Map(), rate: 0, weighted: 0, unpriced: 0 });
+      this.#accounts.set(tenant, {
+        budget,
+        month,
+        nodes: new Map(),
+        gone: [],
+        booked: [],
+        rate: 0,
+        weighted: 0,
+        unpriced: 0,
+      });
     }
   }
 
@@ -141,6 +165,7 @@ export class Spending {
       this.#holders.delete(id);
       count(former, held, -1);
       changed.add(held.tenant);
+      if (!isBorne(record, held)) this.#settle(former, [{ ...held, ended: this.now }], []);
     }
     const tenant = record?.allocatedTo == null ? null : record.tenantName;
     const account = tenant === null ? undefined : this.#accounts.get(tenant);
@@ -163,6 +188,26 @@ export class Spending {
     if (ended === undefined) {
       if (known?.month === month) this.#ended.delete(tenant);
     } else if (known === undefined || known.month <= month) this.#ended.set(tenant, ended);
+    const account = this.#accounts.get(tenant);
+    if (account === undefined || ended === undefined) return;
+    const before = known?.month === month ? known.nodes : 0;
+    const booked = Array.from({ length: Math.max(0, ended.nodes - before) }, () => this.now);
+    this.#settle(account, [], booked);
+    // The first value may be as old as the month: of which nodes, nobody knows.
+    if (before === 0) account.booked = account.booked.slice(0, 1);
+  }
+
+  /**
+   * A node that goes and the ledger with its cost are written in one commit, and heard one after the other. Each settles the other; what the
+   * other does not follow is given up: nodes deleted by hand, and those of which no record was seen.
+   */
+  #settle(account: Account, gone: readonly Gone[], booked: readonly number[]): void {
+    const since = this.now - SETTLED_MS;
+    const allGone = [...account.gone, ...gone].filter(({ ended }) => ended > since);
+    const allBooked = [...account.booked, ...booked].filter((at) => at > since);
+    const both = Math.min(allGone.length, allBooked.length);
+    account.gone = allGone.slice(both);
+    account.booked = allBooked.slice(both);
   }
 
   /** At the time of the turn; undefined: the tenant has no budget. */
@@ -176,6 +221,12 @@ export class Spending {
     const over = ended?.month === month.name ? ended : undefined;
     const seconds = (this.now - month.from) / 1_000;
     const perHour = account.rate / MILLION;
+    this.#settle(account, [], []);
+    const unsettled = account.gone.reduce(
+      (sum, { rate, since, ended }) =>
+        sum + costBetween({ perHour: rate / MILLION }, Math.max(since, month.from), ended),
+      0,
+    );
     // Seconds become hours, as a price has them.
     const running = costBetween(
       { perHour: 1 / MILLION },
@@ -185,11 +236,18 @@ export class Spending {
     return {
       ...budget,
       month,
-      spent: (over?.amounts[budget.currency] ?? 0) + running,
+      spent: (over?.amounts[budget.currency] ?? 0) + running + unsettled,
       perHour,
       unpriced: account.unpriced + (over?.unpriced ?? 0),
+      ...(account.gone[0] !== undefined && { settles: account.gone[0].ended + SETTLED_MS }),
     };
   }
+}
+
+/** Whether a record still says what was held, of which no ledger knows. */
+function isBorne(record: NodeRecord | undefined, { tenant, since }: Held): boolean {
+  if (record?.allocatedTo == null || record.tenantName !== tenant) return false;
+  return (borneSince(record) ?? since) <= since;
 }
 
 /** Another month: what nodes cost before it does not count. */

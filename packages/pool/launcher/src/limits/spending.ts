@@ -48,8 +48,8 @@ export function spentEvent(
   if (entry !== undefined && ledger === undefined)
     counters.add("view.records_skipped", 1, { kind: "spending", code: "record.bad_field" });
   if (ledger === undefined) return { type: "spent", ...at };
-  const { instances: _, unpriced = 0, ...amounts } = ledger;
-  return { type: "spent", ...at, after: { month: at.month, amounts, unpriced } };
+  const { instances: nodes = 0, unpriced = 0, ...amounts } = ledger;
+  return { type: "spent", ...at, after: { month: at.month, nodes, amounts, unpriced } };
 }
 
 /** Deletes ledgers of past months, of tenants without a budget, too. Any launcher does it, and the next sweep what fails now. */
