@@ -102,6 +102,12 @@ export class HeldRecord<R, P> {
     }
   }
 
+  /** The set of `patch`, for a commit that the write of another record begins and that gives this lock back. Nothing is sent. */
+  setting(patch: P): Op {
+    const data = this.#kind.encode(this.#kind.change(this.#record, patch, this.#now()));
+    return { op: "set", path: this.path, data, version: this.#version };
+  }
+
   /** Writes `patch` and gives the lock back, in one commit. */
   writeAndRelease(patch: P): Promise<void> {
     return this.write(patch, (set) => [set, { op: "delete", path: this.held.contender }]);

@@ -140,7 +140,7 @@ async function* create(
   }
   const { id } = server;
   const saved = externalId === id ? {} : { save: { externalId: id } };
-  yield { step: "wait", deadlineMs: config.launchTimeoutMs, ...saved };
+  yield { step: "wait", deadlineMs: config.launchTimeoutMs, ...saved, onlyLooks: true };
   return isActive({ cloud, config, clock }, id, order, signal);
 }
 

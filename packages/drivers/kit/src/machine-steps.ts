@@ -117,7 +117,7 @@ export function machineSteps<T, Part = undefined>(
     }
     // The id is saved with the yield of "wait". A launcher that dies before that finds the machine by its tag.
     const externalId = idFor(id, part);
-    yield { step: "wait", deadlineMs: launchTimeoutMs, ...saving(externalId) };
+    yield { step: "wait", deadlineMs: launchTimeoutMs, ...saving(externalId), onlyLooks: true };
     const machine = await machines.up(id, place, signal);
     return { ...(yield* machineOf(work, order, machine, signal)), externalId };
   }

@@ -10,6 +10,8 @@ export interface Step {
   readonly deadlineMs: number;
   /** Saved durably before the runner continues. `externalId` goes to the node record. */
   readonly save?: { readonly externalId?: ExternalId };
+  /** The step changes nothing outside, so what it saves may be saved while it runs (`RunOptions.savesResult`). */
+  readonly onlyLooks?: boolean;
   /** A fact about the machine that explains its end or its faults, for operators. It is kept in the journal. */
   readonly remark?: string;
 }
@@ -35,6 +37,8 @@ export interface RunOptions {
   readonly externalId: ExternalId | null;
   /** Saves the id durably. The driver continues only after it has resolved; its error ends the run unchanged. */
   save(externalId: ExternalId): Promise<void>;
+  /** The caller saves the id of the result: one that is there at once is not saved before, which would be another commit. */
+  readonly savesResult?: boolean;
   /**
    * Awaited before each step, the first included: a step is an effect, and its caller may have lost the right to it. When it rejects the
    * step does not begin and the run rejects with a DriverError whose cause it is. A run that was aborted does not wait for it.
@@ -46,6 +50,8 @@ export interface RunOptions {
 
 /** Time limit before the driver's first yield, in which it looks up what exists, milliseconds. */
 const FIRST_DEADLINE_MS = 60_000;
+/** The last step of a driver that answers at once takes no longer, milliseconds. */
+const AT_ONCE_MS = 1;
 /** How long the runner waits for an aborted step to end, milliseconds. */
 const CLOSE_MS = 1_000;
 
@@ -71,16 +77,22 @@ export async function runSteps<T>(
     return steps.next();
   };
   let current = "start";
+  let unsaved: ExternalId | undefined;
   try {
     run.arm(current, FIRST_DEADLINE_MS);
     for (;;) {
-      const next = await run.race(advance());
+      const ahead = advance();
+      if (unsaved !== undefined && !(await run.race(returnsAtOnce(clock, ahead))))
+        await options.save(unsaved).catch(foreign);
+      const next = await run.race(ahead);
       run.disarm();
       if (next.done) return next.value;
-      const { step, deadlineMs, save } = next.value;
+      const { step, deadlineMs, save, onlyLooks } = next.value;
       current = step;
       options.onStep?.(next.value);
-      if (save?.externalId !== undefined) await options.save(save.externalId).catch(foreign);
+      unsaved = options.savesResult && onlyLooks ? save?.externalId : undefined;
+      if (save?.externalId !== undefined && unsaved === undefined)
+        await options.save(save.externalId).catch(foreign);
       signal.throwIfAborted();
       run.arm(step, deadlineMs);
     }
@@ -91,6 +103,21 @@ export async function runSteps<T>(
     throw asDriverError(error, `step ${current}`);
   } finally {
     run.end();
+  }
+}
+
+/** Whether a driver has nothing left to do. */
+async function returnsAtOnce(clock: Clock, ahead: Promise<IteratorResult<Step, unknown>>): Promise<boolean> {
+  const late = Promise.withResolvers<boolean>();
+  const timer = clock.setTimer(AT_ONCE_MS, () => late.resolve(false));
+  const done = ahead.then(
+    (next) => next.done === true,
+    () => false,
+  );
+  try {
+    return await Promise.race([done, late.promise]);
+  } finally {
+    timer.cancel();
   }
 }
 

@@ -1,4 +1,4 @@
-import { VirtualClock } from "@nodeyard/runtime";
+import { sleep, VirtualClock } from "@nodeyard/runtime";
 import { beforeEach, describe, expect, test } from "vitest";
 import { DriverError, type ExternalId, runSteps, type Step, type StepContext } from "../src/index.ts";
 
@@ -39,6 +39,35 @@ describe("runSteps", () => {
     expect(result).toBe("up");
     expect(order).toEqual(["told server", "server", "told wait", "saved id-1", "wait"]);
     expect(clock.pending).toBe(0);
+  });
+
+  describe("what a step that only looks stores, for a caller that stores the id of the result", () => {
+    const steps = (waitMs: number): Steps =>
+      async function* ({ signal }) {
+        yield { step: "wait", deadlineMs: 1_000, save: { externalId: "id-1" }, onlyLooks: true };
+        if (waitMs > 0) await sleep(clock, waitMs, signal);
+        saved.push("waited");
+        if (waitMs < 0) yield { step: "address", deadlineMs: 10 };
+        saved.push("ended");
+        return "up";
+      };
+
+    test("is not stored where the driver returns at once", async () => {
+      expect(await run(steps(0), { savesResult: true })).toBe("up");
+      expect(saved).toEqual(["waited", "ended"]);
+      expect(clock.pending).toBe(0);
+    });
+
+    test("is stored while it waits, and before another step", async () => {
+      const work = run(steps(500), { savesResult: true });
+      await clock.advance(10);
+      expect(saved).toEqual(["id-1"]);
+      await clock.advance(500);
+      expect(await work).toBe("up");
+      saved = [];
+      await run(steps(-1), { savesResult: true });
+      expect(saved).toEqual(["waited", "id-1", "ended"]);
+    });
   });
 
   test("hands over what was stored before", async () => {

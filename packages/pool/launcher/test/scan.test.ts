@@ -6,9 +6,12 @@ import { fakeProvider, launcherConfig, World } from "./rules/world.ts";
 test("a machine whose scan fails is not delivered; the next attempt's is, with its host keys", async () => {
   const world = new World();
   const scanned: number[] = [];
+  const named: unknown[] = [];
   const scan = {
     scan: async ({ host }: { readonly host: string }) => {
       scanned.push(world.cloud.inspect().length);
+      // Also one that was up at once: a launcher may die while it waits for host keys.
+      named.push(world.nodes().at(-1)?.external_id === world.cloud.inspect().at(-1)?.id);
       if (scanned.length === 1) throw new DriverError("timeout", "no answer");
       return { address: host, family: 4 as const, hostKeys: ["ssh-ed25519 AAAA"] };
     },
@@ -29,4 +32,5 @@ test("a machine whose scan fails is not delivered; the next attempt's is, with i
   expect(world.node(node)?.host_keys).toEqual(["ssh-ed25519 AAAA"]);
   expect(world.cloud.faults.createFails).toBe(0);
   expect(scanned).toEqual([1, 1]);
+  expect(named).toEqual([true, true]);
 });

@@ -3,6 +3,7 @@ import {
   type CreateOrder,
   DriverError,
   type ExternalId,
+  idText,
   type LabelConfig,
   type Machine,
   type RequestFacts,
@@ -74,6 +75,11 @@ export async function attemptLaunch(
   // Made before the first `await`, so that the stack dump shows an attempt that hangs before its first step.
   const of = launch.wakes ? "wake" : "launch";
   const trace = new StepTrace(context, { node: node.id, of, attempt }, node.record);
+  // Durable before anything else is done, so that the machine is found although this process may die at any moment.
+  const save = async (externalId: ExternalId) => {
+    await node.write({ externalId });
+    tellMachine(context, node, attempt, externalId);
+  };
   try {
     const order = orderFor(
       context,
@@ -95,18 +101,20 @@ export async function attemptLaunch(
       before: () => beforeEffect(context, node.held),
       signal: limit.signal,
       externalId: node.record.externalId,
-      // Saved before the driver goes on, so that the machine is found although this process may die at any moment.
-      save: async (externalId) => {
-        await node.write({ externalId });
-        const { id, record } = node;
-        const facts = { attempt, server_id: externalId };
-        context.journal.write({ event: "node.machine", node: id, facts, record });
-      },
+      save,
+      savesResult: true,
       onStep: ({ step, deadlineMs }) => {
         onStep(step);
         trace.begin(step, deadlineMs);
       },
     });
+    // A machine that was up at once has its id written together with its address, unless something is to be waited for in between.
+    const { externalId } = node.record;
+    if (externalId === null || idText(externalId) !== idText(machine.externalId)) {
+      const waits = isScanned(launch.label, machine) || provider.offers?.prices !== undefined;
+      if (waits) await save(machine.externalId);
+      else tellMachine(context, node, attempt, machine.externalId);
+    }
     onStep(SCAN);
     // In parallel, because reading a price may call the cloud and must not make a launch slower.
     const type = machine.type ?? typeOf(pool.open, launch.label);
@@ -135,6 +143,16 @@ export async function attemptLaunch(
     trace.end(messageOf(fenceOf(error)));
     throw error;
   }
+}
+
+function tellMachine(
+  { journal }: Pick<LaunchHandles, "journal">,
+  { id, record }: HeldNode,
+  attempt: number,
+  externalId: ExternalId,
+): void {
+  const facts = { attempt, server_id: externalId };
+  journal.write({ event: "node.machine", node: id, facts, record });
 }
 
 /** For a label whose nodes are used again; a node that is woken was ready before. */
@@ -208,8 +226,7 @@ export async function scanned(
   trace: StepTrace,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  if (machine.hostKeys !== undefined) return machine.hostKeys;
-  if (!label.hostKeyChecking) return [];
+  if (!isScanned(label, machine)) return machine.hostKeys ?? [];
   if (machine.interfaceIp === null)
     throw new DriverError("fatal", "the machine is up but has no address to scan");
   trace.begin(SCAN, pool.open.config.bootTimeoutMs);
@@ -222,6 +239,10 @@ export async function scanned(
     signal,
   });
   return hostKeys;
+}
+
+function isScanned({ hostKeyChecking }: LabelConfig, { hostKeys }: Machine): boolean {
+  return hostKeys === undefined && hostKeyChecking;
 }
 
 /** The fields of a node's record that describe its machine (docs/contract/records.md, "What is written when"). */

@@ -57,7 +57,7 @@ const SILENT: ReadonlySet<string> = new Set(["timeout", "host-key", "transient",
  * Makes the machine of a locked `building` record and checks that it answers. Repeats a failed try as often as the provider's settings
  * say while the breaker of the offering is closed, and removes what a failed try made before the next one. An offering without room is no
  * attempt where the label has another one. Where nothing can be launched now (REPLANNED) it gives up at once, and the request is planned
- * again. Rejects with FenceLost, ImageGone or the signal's reason; the record then stays `building`, and the machine goes with it.
+ * again. `write` makes the record `ready`, alone or with what waits for it. Rejects with FenceLost, ImageGone or the signal's reason; the record then stays `building`, and the machine goes with it.
  */
 export async function launchNode(
   context: LaunchHandles,
@@ -66,6 +66,7 @@ export async function launchNode(
   node: HeldNode,
   label: LabelConfig,
   { slot, permitted = false }: { readonly slot?: PlannedSlot; readonly permitted?: boolean },
+  write: (ready: NodePatch) => Promise<void>,
   signal: AbortSignal,
 ): Promise<LaunchOutcome> {
   const whole: Launch = { pool, request, node, label, slot };
@@ -90,7 +91,7 @@ export async function launchNode(
       if (instead !== undefined) await node.write(boughtAs(record, instead));
       const ready = await attemptLaunch(context, launch, attempt, signal, (step) => stopwatch.at(step));
       // The record first: when it cannot be written, the launch has not succeeded, whatever the machine says.
-      await node.write({ ...ready, state: "ready" });
+      await write({ ...ready, state: "ready" });
       stopwatch.ended("ready");
       await context.launches.records.succeeded(permit);
       await tellCanary(context, node.record.imageId, context.clock.monotonic() - tried);

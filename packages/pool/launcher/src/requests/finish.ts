@@ -1,3 +1,4 @@
+import type { NodePatch } from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import { FenceLost, type Op, TreeError } from "@nodeyard/tree";
 import type { HeldNode, HeldRequest, RecordHandles } from "../held-records.ts";
@@ -31,14 +32,18 @@ const unlock = (held: { readonly held: { readonly contender: string } }): Op => 
 /**
  * Delivers a whole nodeset in one commit: first the node locks are released, then the request becomes `fulfilled`, then its own lock
  * is released. So a client that sees `fulfilled` finds the nodes unlocked (docs/contract/write-order.md, "Finishing a request").
- * Rejects with FenceLost when the request or one of the locks is gone; nothing is delivered then.
+ * `last`: the node whose `ready` is not written yet; it is, before anything else of the commit. Rejects with FenceLost when the request
+ * or one of the locks is gone; nothing is written then.
  */
-export async function fulfil(request: HeldRequest, nodes: readonly HeldNode[]): Promise<void> {
-  await request.write({ state: "fulfilled", nodes: nodes.map((node) => node.id) }, (set) => [
-    ...nodes.map(unlock),
-    set,
-    unlock(request),
-  ]);
+export async function fulfil(
+  request: HeldRequest,
+  nodes: readonly HeldNode[],
+  last?: { readonly node: HeldNode; readonly ready: NodePatch },
+): Promise<void> {
+  const patch = { state: "fulfilled", nodes: nodes.map((node) => node.id) } as const;
+  const around = (set: Op) => [...nodes.map(unlock), set, unlock(request)];
+  if (last === undefined) await request.write(patch, around);
+  else await last.node.write(last.ready, (ready) => [ready, ...around(request.setting(patch))]);
 }
 
 /** Takes nodes back from a request that will not get them: ready ones become free, all are unlocked. */

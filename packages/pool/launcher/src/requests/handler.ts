@@ -1,10 +1,17 @@
-import { clientOf, MIN_READY, metastaticProviderOf, type RequestRecord } from "@nodeyard/model";
+import {
+  clientOf,
+  MIN_READY,
+  metastaticProviderOf,
+  type NodePatch,
+  type RequestRecord,
+} from "@nodeyard/model";
 import { messageOf } from "@nodeyard/runtime";
 import type { Action } from "@nodeyard/scheduler";
 import type { LiveTask } from "@nodeyard/telemetry";
 import { FenceLost, TreeError, treeNow } from "@nodeyard/tree";
 import type { ServingPool } from "../handles.ts";
 import type { HeldNode, HeldRequest } from "../held-records.ts";
+import { shiftsOf } from "../limits/holdings.ts";
 import { LimitReached } from "../limits/ledger-cache.ts";
 import { ImageGone } from "../nodes/boot-image.ts";
 import { claimNode } from "../nodes/claim.ts";
@@ -54,12 +61,12 @@ export async function handleRequest(
   const labels = [...new Set(request.record.nodeTypes)];
   const accepted = { ...placeOf(pool), labels, nodes: plan.nodes.length, ...askedBy(request.record) };
   context.journal.write({ event: "request.accepted", request: id, facts: accepted });
-  const outcomes = await obtainNodes(context, pool, request, plan, signal, { live, started });
+  const { outcomes, delivered } = await obtainNodes(context, pool, request, plan, signal, { live, started });
   live.at("concludes");
   const nodes = outcomes.map((outcome) => outcome.node).filter((node) => node !== undefined);
   try {
     // Failed handovers are counted over several plans of one request, so the count ends with the request and not with the plan.
-    const handled = await conclude(context, pool, request, outcomes, nodes);
+    const handled = await conclude(context, pool, request, outcomes, nodes, delivered);
     if (handled !== "replan") context.handOversFailed.delete(id);
     return handled;
   } catch (error) {
@@ -75,7 +82,10 @@ export async function handleRequest(
   }
 }
 
-/** Claims or launches all nodes of the plan in parallel. Resolves when each has ended, so a failure does not leave a launch running. */
+/**
+ * Claims or launches all nodes of the plan in parallel. Resolves when each has ended, so a failure does not leave a launch running.
+ * `delivered`: the last node became ready in the commit that fulfilled the request.
+ */
 async function obtainNodes(
   context: RequestHandles,
   pool: ServingPool,
@@ -83,52 +93,87 @@ async function obtainNodes(
   { nodes, zone }: NodesetPlan,
   signal: AbortSignal,
   progress: Progress,
-): Promise<NodeOutcome[]> {
+): Promise<{ readonly outcomes: readonly NodeOutcome[]; readonly delivered: boolean }> {
   // Nodes that begin no launch count down, too: reused ones, and those that fail before.
   let starting = nodes.length;
   const started = () => {
     starting--;
     if (starting === 0) progress.started();
   };
-  return Promise.all(
-    nodes.map(async (planned): Promise<NodeOutcome> => {
-      let node: HeldNode | undefined;
-      let begun = false;
-      try {
-        if ("reuse" in planned) {
-          node = await claimNode(context, pool, request, planned.reuse, signal);
-          if (node !== undefined) progress.live.holds(node.held.contender);
-          if (node !== undefined) return { node, result: "ready" };
-          return { node, ...whyTaken(context, pool, request.id) };
-        }
-        const { launch: need, type } = planned;
-        const label = pool.open.config.pools
-          .find((candidate) => candidate.name === pool.name)
-          ?.labels.get(planned.label);
-        const bought = label && labelBoughtAs(pool.open, label, type, zone);
-        // The configuration no longer has the label, or its offering. The next plan says what to do.
-        if (bought === undefined) return { node, result: "taken" };
-        node = await createNode(context, pool, request, bought, { need, zone, type });
-        begun = true;
-        progress.live.holds(node.held.contender);
-        started();
-        const ended = await launchNode(context, pool, request, node, label!, planned, signal);
-        if (ended.result !== "ready") {
-          const { id, record } = node;
-          const facts = { state: ended.result, why: ended.why };
-          context.journal.write({ event: "node.failed", node: id, facts, record });
-        }
-        return { node, ...ended };
-      } catch (error) {
-        // An abort is the end of the session or of the launcher, and no failure of the node.
-        const replan = signal.aborted || isReplannable(error);
-        noteFailure(context, request.id, node?.id, error, replan);
-        return { node, result: replan ? "taken" : "failed", why: messageOf(error) };
-      } finally {
-        if (!begun) started();
+  /** Nodes of which it is open whether they will be ready. */
+  const open = new Set(nodes.keys());
+  let delivered = false;
+  const ends: readonly Promise<NodeOutcome>[] = nodes.map(async (planned, index): Promise<NodeOutcome> => {
+    let node: HeldNode | undefined;
+    let begun = false;
+    try {
+      if ("reuse" in planned) {
+        node = await claimNode(context, pool, request, planned.reuse, signal);
+        if (node !== undefined) progress.live.holds(node.held.contender);
+        if (node !== undefined) return { node, result: "ready" };
+        return { node, ...whyTaken(context, pool, request.id) };
       }
-    }),
-  );
+      const { launch: need, type } = planned;
+      const label = pool.open.config.pools
+        .find((candidate) => candidate.name === pool.name)
+        ?.labels.get(planned.label);
+      const bought = label && labelBoughtAs(pool.open, label, type, zone);
+      // The configuration no longer has the label, or its offering. The next plan says what to do.
+      if (bought === undefined) return { node, result: "taken" };
+      node = await createNode(context, pool, request, bought, { need, zone, type });
+      begun = true;
+      progress.live.holds(node.held.contender);
+      started();
+      const held = node;
+      const write = async (ready: NodePatch) => {
+        const isLast = open.delete(index) && open.size === 0;
+        delivered = isLast && (await deliver(request, { node: held, ready }, ends, index));
+        if (!delivered) await held.write(ready);
+      };
+      const ended = await launchNode(context, pool, request, node, label!, planned, write, signal);
+      if (ended.result !== "ready") {
+        const { id, record } = node;
+        const facts = { state: ended.result, why: ended.why };
+        context.journal.write({ event: "node.failed", node: id, facts, record });
+      }
+      return { node, ...ended };
+    } catch (error) {
+      // An abort is the end of the session or of the launcher, and no failure of the node.
+      const replan = signal.aborted || isReplannable(error);
+      noteFailure(context, request.id, node?.id, error, replan);
+      return { node, result: replan ? "taken" : "failed", why: messageOf(error) };
+    } finally {
+      open.delete(index);
+      if (!begun) started();
+    }
+  });
+  return { outcomes: await Promise.all(ends), delivered };
+}
+
+/**
+ * Fulfils a request with the commit that makes its last node ready, if all others are. False: nothing was written, and the node becomes
+ * ready by itself, which it also does for a request that is gone.
+ */
+async function deliver(
+  request: HeldRequest,
+  last: { readonly node: HeldNode; readonly ready: NodePatch },
+  ends: readonly Promise<NodeOutcome>[],
+  index: number,
+): Promise<boolean> {
+  // They have nothing left to do but writes.
+  const others = await Promise.all(ends.filter((_, other) => other !== index));
+  const nodes = others.map(({ node }) => node).filter((node) => node !== undefined);
+  nodes.splice(index, 0, last.node);
+  if (others.some(({ result }) => result !== "ready")) return false;
+  // Commits with ledgers are joined, and one commit never contains two requests.
+  if (shiftsOf(last.node.record, { ...last.node.record, ...last.ready }).length > 0) return false;
+  try {
+    await fulfil(request, nodes, last);
+    return true;
+  } catch (error) {
+    if (error instanceof FenceLost || error instanceof TreeError) return false;
+    throw error;
+  }
 }
 
 /** A node that was gone is planned again. After as many unfit nodes as launches may fail, the request fails. */
@@ -151,9 +196,10 @@ async function conclude(
   request: HeldRequest,
   outcomes: readonly NodeOutcome[],
   nodes: readonly HeldNode[],
+  delivered: boolean,
 ): Promise<Handled> {
-  if (outcomes.every((outcome) => outcome.result === "ready")) {
-    await fulfil(request, nodes);
+  if (delivered || outcomes.every((outcome) => outcome.result === "ready")) {
+    if (!delivered) await fulfil(request, nodes);
     const { createdTime } = request.record;
     // A requestor may leave out the time of its request.
     const ms = createdTime === null ? null : Math.max(0, Math.round(treeNow(context) - createdTime * 1000));

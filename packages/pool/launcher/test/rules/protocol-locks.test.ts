@@ -60,7 +60,7 @@ test("a node is made `init` alone; lock parent, contender and `building` at vers
   expect(next.ops[3]!.path).toEqual(lock);
 });
 
-test("the finish is one commit: node contenders, request `fulfilled`, request contender, and one request only", async () => {
+test("the finish is one commit: the last node `ready`, node contenders, request `fulfilled`, request contender, and one request only", async () => {
   const world = new World();
   await world.start("a", launcherConfig([fakeProvider()]));
   const ids = [await world.ask({ node_types: ["small", "large"] }), await world.ask(), await world.ask()];
@@ -80,7 +80,10 @@ test("the finish is one commit: node contenders, request `fulfilled`, request co
     expect(ops.at(-1)!.path).toContain(`${paths.requestLock(id)}/`);
     expect(ops.at(-2)).toMatchObject({ op: "set", path: paths.request(id) });
     const nodes = world.request(id)!.nodes as string[];
-    expect(ops.slice(0, -2).map((op) => [op.op, op.path.split("/lock/")[0]])).toEqual(
+    const [ready, ...unlocked] = ops.slice(0, -2);
+    expect(nodes.map(paths.node)).toContain(ready!.path);
+    expect(ready).toMatchObject({ op: "set" });
+    expect(unlocked.map((op) => [op.op, op.path.split("/lock/")[0]])).toEqual(
       nodes.map((node) => ["delete", paths.node(node)]),
     );
   }

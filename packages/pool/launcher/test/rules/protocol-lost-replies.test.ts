@@ -1,3 +1,4 @@
+import { INSTANT } from "@nodeyard/driver-fake";
 import { paths } from "@nodeyard/model";
 import { askForNodes, releaseLease } from "@nodeyard/operations";
 import { seededRandom } from "@nodeyard/runtime";
@@ -38,6 +39,10 @@ const limits = new Map([["cloud/main", 2]]);
 
 const COURSES: Readonly<Record<string, Course>> = {
   "a nodeset is launched": { run: (world) => live(world, ["small", "large"]) },
+  "machines take a while": {
+    make: () => new World({ latency: { ...INSTANT.latency, boot: { minMs: 2_000, maxMs: 4_000 } } }),
+    run: (world) => live(world, ["small", "large"]),
+  },
   "a nodeset is launched under a shared limit": {
     config: launcherConfig([fakeProvider("cloud", {}, { "max-servers": 2 })]),
     limits,
@@ -218,7 +223,6 @@ const KINDS = [
   "delete components/launcher/#",
   "delete components/pool/#",
   "delete nodes/#/lock/contender",
-  "delete nodes/#/lock/contender, delete nodes/#/lock/contender, set requests/# fulfilled, delete requests-lock/#/contender",
   "delete nodes/#/lock/contender, set requests/# fulfilled, delete requests-lock/#/contender",
   "delete requests-lock/#/contender",
   "set /nodeyard/budgets/label|small",
@@ -231,6 +235,8 @@ const KINDS = [
   "set nodes/# deleting, delete nodes/#/lock/contender",
   "set nodes/# failed, delete nodes/#/lock/contender",
   "set nodes/# ready, delete nodes/#/lock/contender",
+  "set nodes/# ready, delete nodes/#/lock/contender, delete nodes/#/lock/contender, set requests/# fulfilled, delete requests-lock/#/contender",
+  "set nodes/# ready, delete nodes/#/lock/contender, set requests/# fulfilled, delete requests-lock/#/contender",
   "set nodes/# ready, delete requests/#",
   "set nodes/# used, delete nodes/#/lock/contender",
   "set requests/# failed, delete requests-lock/#/contender",
