@@ -159,7 +159,11 @@ export class Election {
     // A call that is made between two sessions runs in the second one; the stat shows to which session the contender belongs.
     const { id, epoch } = tree.session();
     if (place.owner !== id) throw new FenceLost(`contender ${place.path}`);
-    this.#own = { name: place.path.slice(place.path.lastIndexOf("/") + 1), epoch };
+    const name = place.path.slice(place.path.lastIndexOf("/") + 1);
+    // Those before us are in the line by now, and no later event would tell of one whose event was missed: we would lead beside it.
+    await this.#feed?.resync();
+    if (!this.#names.has(name)) throw new FenceLost(`contender ${place.path}`);
+    this.#own = { name, epoch };
     this.#tell();
   }
 }

@@ -1,7 +1,7 @@
 import { Election } from "@nodeyard/coordination";
 import { seededRandom, VirtualClock } from "@nodeyard/runtime";
 import { Live, memoryLog } from "@nodeyard/telemetry";
-import { type Change, FenceLost, type Session, type Tree } from "@nodeyard/tree";
+import { type Change, createMemoryTree, FenceLost, type Session, type Tree } from "@nodeyard/tree";
 import { describe, expect, test } from "vitest";
 import { launcherConfig, staticProvider, World } from "./world.ts";
 
@@ -14,6 +14,8 @@ async function stand() {
   let tell: (change: Change) => void = () => {};
   let onSession: (session: Session) => void = () => {};
   let made = "";
+  /** The contender of ours that the feed reported last. */
+  let told = "";
   let count = 5;
   const tree = {
     session: () => session,
@@ -23,7 +25,12 @@ async function stand() {
     },
     feed: (_root: string, options: { onChange: typeof tell }) => {
       tell = options.onChange;
-      return { synced: Promise.resolve(), close: async () => {} };
+      const resync = async () => {
+        if (told !== "") tell({ type: "remove", path: told });
+        told = made;
+        tell({ type: "put", path: made } as Change);
+      };
+      return { synced: Promise.resolve(), close: async () => {}, resync };
     },
     children: async () => [],
     create: async (path: string, _data: unknown, options?: { sequential?: boolean }) => {
@@ -110,6 +117,36 @@ describe("rule 1: the leader", () => {
     tell({ type: "remove", path: rival });
     expect(election.leading).toBe(true);
   });
+});
+
+test("rule 1: a contender does not lead beside one before it whose event it missed", async () => {
+  const clock = new VirtualClock();
+  const random = seededRandom(5);
+  let loses = false;
+  const cluster = createMemoryTree({
+    clock,
+    random,
+    // The first to stand is the second in line.
+    faults: ({ client, ops }) =>
+      client === "second" && ops.some(({ path }) => path.includes("__lock__"))
+        ? { delayMs: 3_000 }
+        : undefined,
+    losesEvent: (client) => loses && client === "second",
+  });
+  const standing = (name: string) => {
+    const tree = cluster.connect({ name });
+    const handles = { tree, clock, random, log: memoryLog(), live: new Live(clock) };
+    const election = new Election(handles, "it", () => {});
+    election.start();
+    return election;
+  };
+  const second = standing("second");
+  await clock.advance(1_000);
+  loses = true;
+  const first = standing("first");
+  await clock.advance(20_000);
+  expect(cluster.znodes.children("/nodeyard/elections/it")).toHaveLength(2);
+  expect([first.leading, second.leading]).toEqual([true, false]);
 });
 
 test("rule 1: what a leader of a lost session had still to write registers no slot a second time", async () => {
