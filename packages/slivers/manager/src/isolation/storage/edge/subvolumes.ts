@@ -9,27 +9,31 @@ import { readData } from "./subvolume-list.ts";
 const ROOT = 256;
 
 /**
- * A missing subvolume is no error. btrfs frees the space and the quota group in the background. Resolves to the number of the removed
- * subvolume.
+ * A missing subvolume is no error, nor one that goes meanwhile, by a program that a killed manager had started. btrfs frees the space and the
+ * quota group in the background. Resolves to the number of the removed subvolume.
  */
 export async function deleteSubvolume(
   path: string,
   groups: QuotaGroups,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  const info = await stat(path).catch(() => undefined);
+  const look = () => stat(path).catch(() => undefined);
+  const info = await look();
   if (info === undefined) return undefined;
   if (info.ino !== ROOT) {
     await rm(path, { recursive: true, force: true });
     return undefined;
   }
-  const id = Number(await run(["btrfs", "inspect-internal", "rootid", path], { signal }));
-  await groups.owe(id);
+  let id: number | undefined;
   try {
+    id = Number(await run(["btrfs", "inspect-internal", "rootid", path], { signal }));
+    await groups.owe(id);
     await run(["btrfs", "subvolume", "delete", path], { signal });
+  } catch (error) {
+    if (signal.aborted || (await look()) !== undefined) throw error;
   } finally {
     // An aborted deletion may still have taken effect.
-    if ((await stat(path).catch(() => undefined)) === undefined) groups.begin(id);
+    if (id !== undefined && (await look()) === undefined) groups.begin(id);
   }
   return id;
 }
