@@ -1,3 +1,4 @@
+import type { Pairing } from "@nodeyard/model";
 import { askForNodes, readLease, releaseLease } from "@nodeyard/operations";
 import { type Clock, type Random, sleep } from "@nodeyard/runtime";
 import type { MemoryTree } from "@nodeyard/tree";
@@ -30,23 +31,29 @@ export class LeaseClient {
     this.#onForgotten = onForgotten;
   }
 
-  async live(labels: readonly string[]): Promise<void> {
+  /** `same`: a mixed set with these rules. */
+  async live(labels: readonly string[], same?: readonly Pairing[]): Promise<void> {
     const { random } = this.#handles;
     const long = this.#long;
     this.open++;
     const isLong = long.float() < LONG;
     const forMs = Math.round(isLong ? between(long, ...LONG_MS) : 5_000 + random.float() * 60_000);
-    const lease = await this.#ask(labels, forMs);
+    const lease = await this.#ask(labels, forMs, same);
     if (lease !== undefined) await this.#use(lease, isLong ? forMs * 0.9 : undefined);
     this.open--;
     this.ended++;
   }
 
   /** Undefined if the command failed because of the connection: what it left ends by itself. */
-  async #ask(labels: readonly string[], forMs: number): Promise<string | undefined> {
+  async #ask(
+    labels: readonly string[],
+    forMs: number,
+    same: readonly Pairing[] | undefined,
+  ): Promise<string | undefined> {
     try {
       // The checks read the requested time there (checks/leases.ts).
-      return (await askForNodes(this.#handles, { labels, owner: `cli@for-${forMs}`, forMs })).id;
+      const wish = { labels, owner: `cli@for-${forMs}`, forMs, ...(same && { same }) };
+      return (await askForNodes(this.#handles, wish)).id;
     } catch (error) {
       if (!isLost(error)) throw error;
       return undefined;

@@ -183,11 +183,22 @@ function startPython(scene: Scene, failures: unknown[]): void {
   python.run().catch((error) => failures.push(error));
 }
 
+/** In what the nodes of a mixed set are to agree. */
+const RULES = [[], [], ["provider"], ["executor"], ["zone"]] as const;
+
 /** Labels of several pools cannot come from one: most nodesets have one label, or two of the same pool. */
 function ask({ stream, zuul, cli, asked }: Scene): Promise<void> {
   const random = stream(`request ${asked.count++}`);
   const labels = Array.from({ length: 1 + Math.floor(random.float() * 3) }, () => pick(random, WANTED));
-  if (random.float() < 0.25) return cli.live([labels[0]!]);
+  if (random.float() < 0.25) {
+    const sets = stream(`set ${asked.count}`);
+    if (sets.float() < 0.6) return cli.live([labels[0]!]);
+    const same = RULES[Math.floor(sets.float() * RULES.length)]!;
+    return cli.live(
+      [labels[0]!, ...labels, pick(sets, WANTED)],
+      same.map((fact) => ({ fact, labels: [] })),
+    );
+  }
   const mixed = random.float() < 0.15 || labels.every((label) => label === "small" || label === "large");
   return zuul.live(mixed ? labels : labels.map(() => labels[0]!));
 }

@@ -12,6 +12,8 @@ export const SIGHTINGS = {
   "bought as another": "a node of a label with several offerings is bought as one that is not the cheapest",
   "checked for another use": "a node that was given back is checked",
   "free for another use": "a node that was given back has passed its check",
+  "set granted": "a mixed set has all of its nodes",
+  "set failed": "a mixed set gives back what it holds, since a part cannot be had",
   "slot claimed": "a node is given a slot",
   "slot freed": "a slot is returned",
   "backing node adopted": "a delivered node becomes a backing node",
@@ -43,6 +45,7 @@ const AGAIN = /"state":\s*"ready".*"times":[1-9]|"times":[1-9].*"state":\s*"read
 const CANARIES = "/nodeyard/canaries/";
 const BREAKER = /^\/nodeyard\/breakers\/[^/]+$/;
 const PROBE = /^\/nodeyard\/breakers\/[^/]+\/probe$/;
+const SET = /^\/nodeyard\/leases\/[^/]+$/;
 const FOLDER = /^\/nodeyard\/slots\/\d+$/;
 const CLAIM = /^\/nodeyard\/slots\/\d+\/\d+$/;
 
@@ -66,6 +69,7 @@ function sightingsOfOp(op: Op): readonly Sighting[] {
   if (simple !== undefined) return simple;
   if (path.startsWith(CANARIES) && op.op === "set") return trial(op.data);
   if (BREAKER.test(path)) return op.op === "delete" ? ["breaker closes"] : breaker(op.op, op.data);
+  if (op.op === "set" && SET.test(path)) return ofSet(Buffer.from(op.data));
   if (op.op === "set" && path.startsWith("/nodepool/nodes/")) {
     // JSON text within JSON text: the record is not parsed, because it may be unreadable.
     const text = Buffer.from(op.data);
@@ -76,6 +80,12 @@ function sightingsOfOp(op: Op): readonly Sighting[] {
     if (text.includes('"offering":"')) return ["bought as another"];
   }
   return [];
+}
+
+function ofSet(lease: Buffer): readonly Sighting[] {
+  if (!lease.includes('"set":{')) return [];
+  if (lease.includes('"state":"granted"')) return ["set granted"];
+  return lease.includes('"state":"failed"') ? ["set failed"] : [];
 }
 
 function breaker(op: "create" | "set", data: Uint8Array | undefined): readonly Sighting[] {

@@ -19,6 +19,7 @@ import { type Change, Replay, type Znode } from "./replay.ts";
 import { HostsRest } from "./rest.ts";
 import { type Reused, ReusedNodes } from "./reuse.ts";
 import { type Rule, stateOf } from "./rule.ts";
+import { SetsAreWhole } from "./sets.ts";
 import { SharesHold } from "./shares.ts";
 import { Slots } from "./slots.ts";
 import { type ExpectedFields, Usable } from "./usable.ts";
@@ -77,6 +78,7 @@ export class LogCheck {
       new Usable(setting.expected),
       new HostsRest(setting.hosts),
       new LeaseLengths(),
+      new SetsAreWhole(),
       new Order(setting.shares !== undefined, setting.isDead),
       ...(setting.shares === undefined ? [] : [new SharesHold(setting.shares, setting.tenants)]),
       ...(setting.budget === undefined ? [] : [new BudgetsHold(setting.budget)]),

@@ -46,6 +46,8 @@ export class ReusedNodes implements Rule {
   readonly #nodes = new Map<string, NodeMemory>();
   /** Leases that their clients released as good, and others that are over. */
   readonly #released = new Map<string, boolean>();
+  /** Leases whose clients may have used their nodes. A set that cannot be had gives back what nobody has used. */
+  readonly #granted = new Set<string>();
 
   /** By label; nodes of others are used once. */
   constructor(labels: ReadonlyMap<string, Reused> = new Map()) {
@@ -66,6 +68,7 @@ export class ReusedNodes implements Rule {
         string,
         unknown
       >;
+      if (state === "granted") this.#granted.add(lease);
       if (state !== "released") continue;
       this.#released.set(lease, !isLauncher(client) && (verdict === null || verdict === "ok"));
     }
@@ -106,7 +109,7 @@ export class ReusedNodes implements Rule {
     if (to !== "used" || from === "used") return;
     known.user = userOf(before);
     const lease = OF_LEASE.exec(String(after.data.requestor))?.[1];
-    if (lease !== undefined && this.#released.get(lease) !== true)
+    if (lease !== undefined && this.#granted.has(lease) && this.#released.get(lease) !== true)
       known.spoiled = "its lease did not end well";
   }
 }
