@@ -21,13 +21,21 @@ export interface ViewOptions {
   readonly counters: Counters;
   /**
    * Time between two comparisons of the whole view with the tree, milliseconds. Absent: a minute. Each is varied, so that launchers do
-   * not all read at once.
+   * not all read at once. Of a large tree they come less often (RESTS).
    */
   readonly resyncMs?: number;
 }
 
 const SKIPPED =
   'skipped a record that cannot be read; it counts as existing until it is repaired or removed ("nodeyard delete" removes that of a node)';
+
+/**
+ * The pause after a comparison is so many times what it took: a lost event is rare and only delays, and ten launchers at a hundred thousand
+ * nodes would keep a server busy with nothing else (docs/design/scale.md).
+ */
+const RESTS = 30;
+/** And at most so long, milliseconds: a process that was stopped meanwhile takes that for time of the comparison. */
+const LONGEST_REST_MS = 600_000;
 
 type Listener = (event: ViewEvent) => void;
 /** `isNew`: false for what is there when it begins to follow. */
@@ -68,6 +76,8 @@ export class View {
   /** Aborted by `close`, so that a comparison that ends later sets no timer. */
   readonly #stop = new AbortController();
   #timer: { cancel(): void } | undefined;
+  /** How often events may have been missed. */
+  #gaps = 0;
 
   constructor(options: ViewOptions) {
     this.#options = options;
@@ -159,16 +169,18 @@ export class View {
   }
 
   /** Compares the view with the whole tree from time to time, so that a lost event only delays the work. */
-  #scheduleResync(): void {
-    const { clock, random, log } = this.#options;
+  #scheduleResync(tookMs = 0): void {
+    const { clock, random, log, resyncMs = 60_000 } = this.#options;
     this.#timer = clock.setTimer(
-      jitter(random, this.#options.resyncMs ?? 60_000),
+      jitter(random, Math.max(resyncMs, Math.min(RESTS * tookMs, LONGEST_REST_MS))),
       () => {
+        const [began, gaps] = [clock.monotonic(), this.#gaps];
         this.resync()
           .catch((error) =>
             log.warn({ error: messageOf(error) }, "cannot compare the view with the tree; will retry"),
           )
-          .finally(() => this.#scheduleResync());
+          // One that waited for a connection says nothing of the tree.
+          .finally(() => this.#scheduleResync(gaps === this.#gaps ? clock.monotonic() - began : 0));
       },
       { background: true },
     );
@@ -179,6 +191,7 @@ export class View {
   #take(root: string, change: Change): void {
     switch (change.type) {
       case "gap":
+        this.#gaps++;
         this.#options.counters.add("view.gaps", 1, { root });
         return this.#setOpen(root, true);
       case "synced":

@@ -50,3 +50,37 @@ test("a comparison lists no folder whose records are not in the view: limits, el
   for (const path of ["", "/limits", "/elections", "/members", "/installation"])
     expect(listed).not.toContain(`/nodeyard${path}`);
 });
+
+test("comparisons that take long come less often, unless it was the connection that took long", async () => {
+  const clock = new VirtualClock();
+  let comparisons = 0;
+  const cluster = createMemoryTree({
+    clock,
+    random: seededRandom(1),
+    faults: ({ kind, path }) => {
+      if (kind !== "sync" || path !== "/nodepool/nodes") return undefined;
+      comparisons++;
+      return { delayMs: 10_000 };
+    },
+  });
+  const tree = cluster.connect({ name: "view", latencyMs: [0, 0] });
+  const view = new View({ tree, clock, random: seededRandom(1), log: memoryLog(), counters: new Counters() });
+  const started = view.start();
+  await clock.advance(1_000);
+  await started;
+  const inHalfAnHour = async (each: () => void) => {
+    comparisons = 0;
+    for (let second = 0; second < 1_800; second++) {
+      await clock.advance(1_000);
+      each();
+    }
+    return comparisons;
+  };
+  expect(await inHalfAnHour(() => {})).toBeLessThanOrEqual(8);
+  let seen = 0;
+  const often = await inHalfAnHour(() => {
+    if (comparisons > seen) tree.disconnect();
+    seen = comparisons;
+  });
+  expect(often).toBeGreaterThan(20);
+});
