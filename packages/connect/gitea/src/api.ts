@@ -55,6 +55,21 @@ export class GiteaApi {
     });
   }
 
+  /**
+   * The job that a runner had, of those that were made last; undefined: none of these. The list has all jobs that there ever were, in the order
+   * of the database, which is mostly that of their making.
+   */
+  async jobOf(runner: string): Promise<GiteaJob | undefined> {
+    const read = (page: number) => this.#get(`${this.#actions}/jobs?limit=${PAGE}&page=${page}`, jobsSchema);
+    const { total_count } = await read(1);
+    const last = Math.max(1, Math.ceil(total_count / PAGE));
+    for (const page of last > 1 ? [last, last - 1] : [last]) {
+      const found = (await read(page)).jobs?.find(({ runner_name }) => runner_name === runner);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
   runners(): Promise<readonly GiteaRunner[]> {
     return this.#all("runners?", async (url) => {
       const { runners, total_count } = await this.#get(url, runnersSchema);

@@ -5,6 +5,7 @@ import {
   connectorKind,
   type Facade,
   openFacade,
+  type RunnerJob,
   RunnerPool,
   RunnerPools,
   type RunnerSource,
@@ -154,7 +155,7 @@ function demand(pools: readonly Served[], working: readonly GiteaJob[], queued: 
   for (const job of working) {
     const rule = pools.find(({ pool }) => pool.runners.has(job.runner_name ?? ""));
     if (rule === undefined) continue;
-    rule.pool.busy(job.runner_name!, { id: String(job.id), name: job.name, url: job.html_url || null });
+    rule.pool.busy(job.runner_name!, named(job));
     add(rule);
   }
   for (const { pool } of pools)
@@ -169,9 +170,17 @@ function demand(pools: readonly Served[], working: readonly GiteaJob[], queued: 
   return [...counts].map(([rule, count]) => ({ rule, count: Math.min(count, rule.rule.most) }));
 }
 
+function named({ id, name, html_url }: GiteaJob): RunnerJob {
+  return { id: String(id), name, url: html_url || null };
+}
+
 function runnersOf(api: GiteaApi, { "runs-on": labels }: Rule, { url, start }: Options): RunnerSource {
   return {
     remove: (name) => remove(api, name),
+    async jobOf(name) {
+      const job = await api.jobOf(name);
+      return job && named(job);
+    },
     endedWell: (job) => api.succeeded(job.id, job.url),
     async begin(name) {
       // Left from a start whose connection broke before the node had it.

@@ -17,4 +17,4 @@ export { openSsh } from "./edge/ssh.ts";
 export { ConnectConfigError, OnNodeError, SystemError } from "./errors.ts";
 export { type Connector, type ConnectorKind, type ConnectorParts, connectorKind } from "./kind.ts";
 export { type NodeShell, nodeShell, type Program, type ProgramEnd } from "./on-node.ts";
-export { type Runner, RunnerPool, type RunnerSource, type RunnerWish } from "./runners.ts";
+export { type Runner, type RunnerJob, RunnerPool, type RunnerSource, type RunnerWish } from "./runners.ts";

@@ -12,7 +12,7 @@ import type { ConnectorParts } from "./kind.ts";
 import type { Program } from "./on-node.ts";
 
 /** A job as its system names it. */
-interface RunnerJob {
+export interface RunnerJob {
   readonly id: string;
   readonly name: string | null;
   readonly url: string | null;
@@ -43,6 +43,8 @@ export interface RunnerSource {
   begin(runner: string): Promise<Program>;
   /** Takes a runner from the system unless it has a job; one that is not there is `removed`. */
   remove(runner: string): Promise<"removed" | "busy">;
+  /** The job that a runner had which has ended, where that began and ended between two looks. Absent: `busy` is told in any case. */
+  jobOf?(runner: string): Promise<RunnerJob | undefined>;
   /** Whether the job of a runner that has ended did so well. Absent: `done` is told. */
   endedWell?(job: RunnerJob): Promise<boolean>;
 }
@@ -118,12 +120,17 @@ export class RunnerPool {
     if (runner.job?.id === job.id) return;
     this.#failures = 0;
     // An adopted one has its lease a moment later, and the job is told again.
-    if (runner.lease === undefined) return;
+    if (runner.lease !== undefined) void this.#note(runner, runner.lease, job);
+  }
+
+  /** Never rejects. */
+  async #note(runner: Runner, lease: Lease, job: RunnerJob): Promise<void> {
     runner.job = job;
     const { log } = this.#parts;
-    log.info({ runner: name, lease: runner.lease.id, job: job.id }, "a runner has a job");
-    runner.lease.describe({ job: { system: this.#wish.system, ...job } }).catch((error: unknown) => {
-      log.warn({ runner: name, job: job.id, error: messageOf(error) }, "cannot note the job in the lease");
+    const facts = { runner: runner.name, job: job.id };
+    log.info({ ...facts, lease: lease.id }, "a runner has a job");
+    await lease.describe({ job: { system: this.#wish.system, ...job } }).catch((error: unknown) => {
+      log.warn({ ...facts, error: messageOf(error) }, "cannot note the job in the lease");
     });
   }
 
@@ -299,7 +306,8 @@ export class RunnerPool {
       if (code === 0) log.info(facts, "a runner has ended");
       else log.warn(facts, "a runner has ended with an error");
       // The job may have failed, which its system shows; a runner that never had one is of no use to it.
-      if (code !== 0 && runner.state === "starting")
+      const isUseless = code !== 0 && runner.state === "starting";
+      if (isUseless && !(await this.#hadJob(runner, lease).catch(() => false)))
         throw new Error(`the runner ended with ${code ?? "an unknown code"}`);
     } finally {
       idle?.cancel();
@@ -335,14 +343,9 @@ export class RunnerPool {
       timer.cancel();
       if (!isClean && verdict === "ok") verdict = "dirty";
     }
-    const { job } = runner;
-    if (job !== undefined && verdict === "ok")
-      await attempt(
-        "cannot see how a job ended; its caches are not kept",
-        (async () => {
-          if ((await this.#source.endedWell?.(job)) === true) runner.isGood = true;
-        })(),
-      );
+    // One that was given up may have had a job that was over before anybody saw it.
+    if (verdict !== "infra-failure" && node !== undefined && lease !== undefined)
+      await attempt("cannot see which job a runner had, and how it ended", this.#learn(runner, lease));
     const why = failure === undefined ? undefined : messageOf(failure);
     if (lease !== undefined) await attempt("cannot return a node", lease.end(verdict, why, runner.isGood));
     else if (adopted !== undefined)
@@ -350,6 +353,19 @@ export class RunnerPool {
         "cannot return a node",
         pool.call("release_lease", { path: { id: adopted.id }, body: { verdict } }),
       );
+  }
+
+  /** Whether a runner that has ended had a job, which people find from now on. Rejects with the system's error. */
+  async #hadJob(runner: Runner, lease: Lease): Promise<boolean> {
+    const missed = runner.job === undefined && (await this.#source.jobOf?.(runner.name));
+    if (missed) await this.#note(runner, lease, missed);
+    return runner.job !== undefined;
+  }
+
+  /** Whether the job of a runner ended well: else its caches are not kept. */
+  async #learn(runner: Runner, lease: Lease): Promise<void> {
+    if (!(await this.#hadJob(runner, lease))) return;
+    if ((await this.#source.endedWell?.(runner.job!)) === true) runner.isGood = true;
   }
 
   /** What failed once may fail again at once: no new runner before the pause is over, whatever is wanted. */
