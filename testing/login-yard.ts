@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Site } from "../packages/nodeyard/cli/test/nodeyard.ts";
+import { type Running, Site } from "../packages/nodeyard/cli/test/nodeyard.ts";
 import { hostConfig } from "./connect/host-config.ts";
 import { type Sshd, startSshd } from "./sshd/index.ts";
 
@@ -11,6 +11,7 @@ export class LoginYard {
   /** Path of the private key that logs in. */
   readonly key: string;
   readonly #sshd: Sshd;
+  readonly #connectors: Running[] = [];
 
   /** `ready`: so many nodes wait for a lease. */
   static async open(nodes: number, ready = 0): Promise<LoginYard> {
@@ -34,6 +35,18 @@ export class LoginYard {
     readonly { readonly id: string; readonly state: string; readonly job: { readonly id: string } | null }[]
   > {
     return this.site.json("list", "--leases");
+  }
+
+  /** A process with the connectors of a file. */
+  connect(file: string): Running {
+    const running = this.site.start("connect", "-c", file);
+    this.#connectors.push(running);
+    return running;
+  }
+
+  /** Those of a test that failed would take the jobs of the next one. */
+  async endConnectors(): Promise<void> {
+    await Promise.all(this.#connectors.splice(0).map((running) => running.kill("SIGKILL")));
   }
 
   async close(): Promise<void> {

@@ -118,7 +118,7 @@ connectors:
       - {runs-on: [${labels}], label: small, time: 600}
 `,
     );
-    const running = this.yard.site.start("connect", "-c", this.#connect);
+    const running = this.yard.connect(this.#connect);
     await running.printed("the connectors run");
     return running;
   }

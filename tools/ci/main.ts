@@ -8,7 +8,7 @@ import { counted } from "@nodeyard/runtime";
 import { patient } from "../../testing/patience.ts";
 import { type Choice, choose } from "./choose.ts";
 import { recordWhole, situationOf } from "./history.ts";
-import { isTooLate, MOST_MINUTES, nextSuite, withDependents } from "./order.ts";
+import { isTooLate, limitOf, MOST_MINUTES, nextSuite, withDependents } from "./order.ts";
 import { type Ended, endAll, runSuite } from "./run-suite.ts";
 import type { Suite } from "./suite.ts";
 import { SUITES } from "./suites.ts";
@@ -111,7 +111,9 @@ async function runAll(chosen: readonly Choice[], logs: string) {
     if (next !== undefined) {
       left.splice(left.indexOf(next), 1);
       console.log(`=== ${next.name}: about ${minutes(next.takes.seconds)}, ${left.length} more after it`);
-      running.set(next, runSuite(next, { logs, env, limitMs: patient(next.takes.limit * 60_000) }));
+      const own = patient(next.takes.limit * 60_000);
+      const limitMs = options.all ? own : limitOf(own, secondsSoFar());
+      running.set(next, runSuite(next, { logs, env, limitMs }));
       continue;
     }
     const one = await Promise.race(running.values());

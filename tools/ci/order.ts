@@ -1,7 +1,9 @@
 import { type Suite, TURNS } from "./suite.ts";
 
 /** Of a run that a CI may end after an hour and a half, on a machine of any speed: minutes after which it should have ended by itself. */
-export const MOST_MINUTES = 75;
+export const MOST_MINUTES = 70;
+/** What still runs then is ended, so that the run says what it was. */
+const END_MINUTES = 82;
 
 /** What a run knows when it begins a suite. */
 export interface Run {
@@ -33,11 +35,16 @@ export function nextSuite(
 }
 
 /**
- * Whether a suite that begins `seconds` after the run would end after it should have. Beside others a suite takes twice what it takes alone.
+ * Whether a suite that begins `seconds` after the run would end after it should have. On a slow machine a suite takes twice what it usually does.
  * A suite of each run always has its time.
  */
 export function isTooLate({ always, takes }: Suite, seconds: number): boolean {
   return !always && seconds + 2 * takes.seconds > MOST_MINUTES * 60;
+}
+
+/** How long a suite that begins `seconds` after the run may take, milliseconds; `limitMs`: at most, for itself. */
+export function limitOf(limitMs: number, seconds: number): number {
+  return Math.min(limitMs, (END_MINUTES * 60 - seconds) * 1_000);
 }
 
 /** The suite, and those of `left` that cannot run without it. */

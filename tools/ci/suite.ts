@@ -9,7 +9,7 @@ export interface Suite {
   /** Which of TURNS runs has it, whatever changed: the number of commits modulo TURNS. */
   readonly turn?: number;
   readonly takes: {
-    /** On two idle cores, and how many processors it keeps busy meanwhile, as `.ci/run --all` showed them last. */
+    /** On two cores, and how many processors it keeps busy meanwhile, as runs showed them last. */
     readonly seconds: number;
     readonly processors: number;
     /** For what hangs: minutes after which it is ended, on a machine that does nothing else. */

@@ -80,7 +80,7 @@ export const SUITES: readonly Suite[] = [
       "tools/**",
     ],
     always: true,
-    takes: { seconds: 300, processors: 1.5, limit: 60 },
+    takes: { seconds: 600, processors: 1.5, limit: 60 },
     needs: ["build"],
   },
   {
@@ -93,7 +93,7 @@ export const SUITES: readonly Suite[] = [
       "testing/zookeeper/**",
     ],
     always: true,
-    takes: { seconds: 180, processors: 0.6, limit: 30 },
+    takes: { seconds: 250, processors: 0.6, limit: 30 },
     needs: ["build"],
   },
   {
@@ -122,7 +122,7 @@ export const SUITES: readonly Suite[] = [
       "tools/{pages,site}/**",
     ],
     always: true,
-    takes: { seconds: 120, processors: 0.9, limit: 30 },
+    takes: { seconds: 200, processors: 0.9, limit: 30 },
     needs: ["build"],
   },
   {
@@ -130,7 +130,7 @@ export const SUITES: readonly Suite[] = [
     command: npm("simulate", "--seeds", "$NODEYARD_CI_SEEDS"),
     covers: [...CORE, ...src("pool/builder"), "packages/slivers/manager/src/core/**", "simulation/**"],
     always: true,
-    takes: { seconds: 120, processors: 1.5, limit: 60 },
+    takes: { seconds: 200, processors: 1.5, limit: 60 },
   },
   {
     name: "mutants",
@@ -175,7 +175,7 @@ export const SUITES: readonly Suite[] = [
       "packaging/helm/**",
     ],
     turn: 1,
-    takes: { seconds: 300, processors: 1, limit: 40 },
+    takes: { seconds: 400, processors: 1, limit: 40 },
     needs: ["kubernetes-build"],
   },
   {
@@ -204,7 +204,7 @@ export const SUITES: readonly Suite[] = [
       "elements/nodeyard-sliverd/**",
     ],
     turn: 3,
-    takes: { seconds: 700, processors: 0.4, limit: 60 },
+    takes: { seconds: 1000, processors: 0.4, limit: 60 },
     // Machines are enrolled, and jobs are run, by the installed program.
     needs: ["build"],
   },
@@ -237,7 +237,7 @@ export const SUITES: readonly Suite[] = [
       "docs/how-to/{install,publish-a-release}.md",
     ],
     turn: 2,
-    takes: { seconds: 400, processors: 0.9, limit: 60 },
+    takes: { seconds: 800, processors: 0.9, limit: 60 },
     // Each writes the built packages.
     after: ["build"],
   },
@@ -386,6 +386,6 @@ export const SUITES: readonly Suite[] = [
     command: vitest("seeds"),
     covers: [...testsOf("seeds"), ...CORE, ...src("pool/planning"), "simulation/**"],
     turn: 5,
-    takes: { seconds: 240, processors: 0.9, limit: 30 },
+    takes: { seconds: 400, processors: 0.9, limit: 30 },
   },
 ];

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../../login-yard.ts";
 import { requireTools } from "../../skipped.ts";
 import { requireSshd } from "../../sshd/index.ts";
@@ -20,6 +20,7 @@ describe.skipIf(skipped)("jobs of a real Gitea on nodes of the pool", () => {
     ran = join(site.yard.site.folder, "ran");
     writeFileSync(ran, "");
   });
+  afterEach(() => site.yard.endConnectors());
   afterAll(() => site?.close());
 
   /** Lines that jobs wrote. */

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Running } from "../../../packages/nodeyard/cli/test/nodeyard.ts";
 import { LoginYard, until } from "../../login-yard.ts";
 import { requireSshd } from "../../sshd/index.ts";
@@ -17,6 +17,7 @@ describe.skipIf(requireSshd())("jobs of a scale set of GitHub Actions on nodes o
     writeFileSync(join(yard.site.folder, "github-key"), github.appKey);
   });
   beforeEach(() => writeFileSync(ran, ""));
+  afterEach(() => yard.endConnectors());
   afterAll(async () => {
     await yard?.close();
     await github?.stop();
@@ -45,7 +46,7 @@ connectors:
     start: ${fault === "" ? "" : `NODEYARD_RUNNER_FAULT=${fault} `}${runner}
 ${more}`,
     );
-    const running = yard.site.start("connect", "-c", file);
+    const running = yard.connect(file);
     await running.printed("the connectors run");
     await until(() => github.set("small-set") !== undefined);
     return running;

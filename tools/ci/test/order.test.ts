@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isTooLate, nextSuite, withDependents } from "../order.ts";
+import { isTooLate, limitOf, nextSuite, withDependents } from "../order.ts";
 import type { Suite } from "../suite.ts";
 
 const suite = (name: string, rest: Partial<Suite & Suite["takes"]> = {}): Suite => {
@@ -41,9 +41,9 @@ test("what each run has begins before the longest, and before others what has it
   expect(begun([cloud, kills])).toBe("kills");
 });
 
-test("a suite that would end after an hour and a quarter is too late, unless each run has it", () => {
+test("a suite that would end too late for its CI is left out, unless each run has it", () => {
   const cloud = suite("cloud", { seconds: 900 });
-  expect([45, 46].map((minute) => isTooLate(cloud, minute * 60))).toEqual([false, true]);
+  expect([40, 41].map((minute) => isTooLate(cloud, minute * 60))).toEqual([false, true]);
   expect(isTooLate({ ...cloud, always: true }, 5_000)).toBe(false);
 });
 
@@ -53,6 +53,11 @@ test("a suite that runs alone comes last, and nothing begins beside it", () => {
   expect(begun([alone], [suite("other")])).toBeUndefined();
   expect(begun([alone])).toBe("alone");
   expect(begun([suite("other")], [alone])).toBeUndefined();
+});
+
+test("what hangs is ended before its CI ends the run", () => {
+  expect(limitOf(3_600_000, 60)).toBe(3_600_000);
+  expect(limitOf(3_600_000, 60 * 60)).toBe(22 * 60_000);
 });
 
 test("what needs a suite, directly or not, goes with it once", () => {
