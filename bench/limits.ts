@@ -110,6 +110,22 @@ export const LIMITS: readonly Limit[] = [
     field: "subOperationRatio",
     most: 1.2,
   },
+  ...[1_000, 10_000, 100_000].map(
+    (nodes): Limit => ({
+      name: `${nodes} nodes, latency of a new request against an empty tree`,
+      of: { scenario: "scale", nodes },
+      field: "latencyRatio",
+      most: 1.5,
+    }),
+  ),
+  ...[10_000, 100_000].map(
+    (nodes): Limit => ({
+      name: `${nodes} nodes, whatever grew most since a tenth of them, against ten times`,
+      of: { scenario: "scale", nodes },
+      field: "mostGrowth",
+      most: 1.2,
+    }),
+  ),
   {
     name: "start on a full tree, against reading it once",
     of: { scenario: "startup", nodes: 5_000 },

@@ -1,6 +1,7 @@
 /**
  * `npm run bench [-- SCENARIO...] [--rounds N] [--minutes N]`: one JSON line per figure, then one per limit of these figures. Exit code 1 if
- * a limit was missed or a scenario could not be run. `--minutes`: for how long memory is watched. `--beside FOLDER`: in turn with another
+ * a limit was missed or a scenario could not be run. `--minutes`: for how long memory is watched. `--nodes N --launchers N`: the largest tree
+ * of `scale`. `--beside FOLDER`: in turn with another
  * checkout, one line for each field of both.
  */
 import { parseArgs } from "node:util";
@@ -19,6 +20,7 @@ import { operations } from "./scenarios/operations.ts";
 import { page } from "./scenarios/page.ts";
 import { planning } from "./scenarios/planning.ts";
 import { reuse, staticNodes } from "./scenarios/reuse.ts";
+import { scale } from "./scenarios/scale.ts";
 import { startup } from "./scenarios/startup.ts";
 import { throughput } from "./scenarios/throughput.ts";
 
@@ -33,6 +35,7 @@ const SCENARIOS: readonly Scenario[] = [
   metastatic,
   startup,
   fullTree,
+  scale,
   planning,
   commands,
   page,
@@ -44,6 +47,8 @@ const { values, positionals } = parseArgs({
   options: {
     rounds: { type: "string", default: "5" },
     minutes: { type: "string", default: "10" },
+    nodes: { type: "string", default: "10000" },
+    launchers: { type: "string", default: "2" },
     beside: { type: "string" },
     help: { type: "boolean", default: false },
   },
@@ -62,6 +67,7 @@ function chosen(): readonly Scenario[] {
 async function main(): Promise<void> {
   const figures: Figure[] = [];
   const [rounds, minutes] = [Number(values.rounds), Number(values.minutes)];
+  const [nodes, launchers] = [Number(values.nodes), Number(values.launchers)];
   let failed = false;
   const scenarios = chosen();
   if (values.beside !== undefined) {
@@ -77,7 +83,7 @@ async function main(): Promise<void> {
   }
   for (const scenario of scenarios) {
     try {
-      for await (const figure of scenario.run({ rounds, minutes })) {
+      for await (const figure of scenario.run({ rounds, minutes, nodes, launchers })) {
         figures.push(figure);
         process.stdout.write(`${JSON.stringify(figure)}\n`);
       }

@@ -1,4 +1,4 @@
-import { IDLE_LABEL, LABEL } from "./records.ts";
+import { IDLE_LABEL, LABEL, WAITING_TENANT } from "./records.ts";
 
 export interface BenchConfig {
   /** `host:port` of the ZooKeeper server. */
@@ -9,25 +9,37 @@ export interface BenchConfig {
   readonly staticHosts?: number;
   /** High limits of pool and cloud: the cost of checking limits that are never reached. */
   readonly limited?: boolean;
+  /** Name of the provider, where several launchers have one each. */
+  readonly name?: string;
+  /** Requests of `WAITING_TENANT` wait while it has a node. */
+  readonly waits?: boolean;
 }
 
 /** A `nodepool.yaml`: one provider, one pool, one label, no quota in the way, machines that exist at once. */
-export function launcherConfig({ address, minReady = 0, staticHosts, limited = false }: BenchConfig): string {
+export function launcherConfig({
+  address,
+  minReady = 0,
+  staticHosts,
+  limited = false,
+  name = "fake-bench",
+  waits = false,
+}: BenchConfig): string {
   const [host, port] = address.split(":");
-  const provider = staticHosts === undefined ? fakeProvider(limited) : staticProvider(staticHosts);
+  const provider = staticHosts === undefined ? fakeProvider(name, limited) : staticProvider(staticHosts);
   const config = {
     "zookeeper-servers": [{ host, port: Number(port) }],
     labels: [{ name: LABEL, "min-ready": minReady }, { name: IDLE_LABEL }],
     providers: [provider],
+    ...(waits && { "tenant-resource-limits": [{ "tenant-name": WAITING_TENANT, "max-servers": 1 }] }),
   };
   // JSON is YAML.
   return JSON.stringify(config, null, 1);
 }
 
-function fakeProvider(limited: boolean) {
+function fakeProvider(name: string, limited: boolean) {
   const most = limited ? 1_000_000 : -1;
   return {
-    name: "fake-bench",
+    name,
     driver: "fake",
     cloud: "bench",
     // Below zero: no limit.

@@ -9,13 +9,17 @@ export const FOREIGN_LABEL = "bench-elsewhere";
 /** The provider of that pool. */
 export const FOREIGN_PROVIDER = "bench-elsewhere";
 
+/** The tenant of requests, and one that may have a single node (`BenchConfig.waits`). */
+const TENANT = "bench-tenant";
+export const WAITING_TENANT = "bench-waiting";
+
 /** A request of one node as Zuul writes it (no `reuse`, no `nodes`). `at` is in seconds. */
-export function zuulRequest(label: string, at: number, number: number): Buffer {
+export function zuulRequest(label: string, at: number, number: number, tenant = TENANT): Buffer {
   const hex = (size: number) => number.toString(16).padStart(size, "0");
   return json({
     requestor_data: {
       build_set_uuid: hex(32),
-      tenant_name: "bench-tenant",
+      tenant_name: tenant,
       pipeline_name: "check",
       job_uuid: hex(32),
       job_name: "nodeyard-bench-unit-tests",
@@ -29,12 +33,18 @@ export function zuulRequest(label: string, at: number, number: number): Buffer {
     state_time: at,
     relative_priority: 0,
     event_id: hex(32),
-    tenant_name: "bench-tenant",
+    tenant_name: tenant,
   });
 }
 
-/** An idle node that an earlier launcher made, of our pool or of another launcher's. */
-export function idleNode(label: string, at: number, number: number, provider = "fake-bench"): Buffer {
+/** An idle node that an earlier launcher made, of our pool or of another launcher's; `user`: what its user has written. */
+export function idleNode(
+  label: string,
+  at: number,
+  number: number,
+  provider = "fake-bench",
+  user: object = {},
+): Buffer {
   return json({
     state: "ready",
     state_time: at,
@@ -72,6 +82,7 @@ export function idleNode(label: string, at: number, number: number, provider = "
     comment: null,
     hold_job: null,
     hold_expiration: null,
+    ...user,
   });
 }
 

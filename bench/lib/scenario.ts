@@ -9,5 +9,8 @@ export interface Scenario {
   run(options: {
     readonly rounds: number;
     readonly minutes: number;
+    /** Nodes in the largest tree, and launchers at it. */
+    readonly nodes: number;
+    readonly launchers: number;
   }): AsyncIterable<Figure> | Iterable<Figure>;
 }

@@ -1,6 +1,14 @@
 import type { ZooKeeper } from "@nodeyard/zookeeper";
 import { inParallel } from "../floor.ts";
-import { FOREIGN_LABEL, FOREIGN_PROVIDER, IDLE_LABEL, idleNode, zuulRequest } from "./records.ts";
+import {
+  FOREIGN_LABEL,
+  FOREIGN_PROVIDER,
+  IDLE_LABEL,
+  idleNode,
+  LABEL,
+  WAITING_TENANT,
+  zuulRequest,
+} from "./records.ts";
 import { NODES, REQUESTS } from "./requester.ts";
 
 const WRITES_IN_FLIGHT = 1_024;
@@ -10,6 +18,8 @@ export interface Contents {
   readonly requests: number;
   /** Whether the nodes are another launcher's: ours would find out in some minutes that they have no machines. */
   readonly elsewhere?: boolean;
+  /** The requests are for our label, of a tenant whose only node is in use: they wait, and nobody declines them. */
+  readonly waits?: boolean;
 }
 
 /**
@@ -18,23 +28,27 @@ export interface Contents {
  */
 export async function fillTree(
   client: ZooKeeper,
-  { nodes, requests, elsewhere = false }: Contents,
+  { nodes, requests, elsewhere = false, waits = false }: Contents,
 ): Promise<void> {
   const provider = elsewhere ? [FOREIGN_PROVIDER] : [];
   for (const path of [NODES, REQUESTS, "/nodepool/requests-lock", "/nodepool/components/pool"])
     await client.ensurePath(path);
   await registerForeignPool(client);
+  const asked = waits ? [LABEL, WAITING_TENANT] : [FOREIGN_LABEL];
+  const user = { state: "in-use", tenant_name: WAITING_TENANT, allocated_to: "100-0000000000" };
   const numbers = Array.from({ length: Math.max(nodes, requests) }, (_, index) => index);
   const at = Date.now() / 1_000;
   await inParallel(numbers, WRITES_IN_FLIGHT, async (number) => {
     if (number < nodes) {
-      const { path } = await client.create(`${NODES}/`, idleNode(IDLE_LABEL, at, number, ...provider), {
-        sequential: true,
-      });
+      const [from] = provider;
+      const node = idleNode(IDLE_LABEL, at, number, from, waits && number === 0 ? user : {});
+      const { path } = await client.create(`${NODES}/`, node, { sequential: true });
       await client.create(`${path}/lock`);
     }
     if (number < requests)
-      await client.create(`${REQUESTS}/100-`, zuulRequest(FOREIGN_LABEL, at, number), { sequential: true });
+      await client.create(`${REQUESTS}/100-`, zuulRequest(asked[0]!, at, number, asked[1]), {
+        sequential: true,
+      });
   });
 }
 
