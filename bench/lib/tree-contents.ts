@@ -18,7 +18,7 @@ export interface Contents {
   readonly requests: number;
   /** Whether the nodes are another launcher's: ours would find out in some minutes that they have no machines. */
   readonly elsewhere?: boolean;
-  /** The requests are for our label, of a tenant whose only node is in use: they wait, and nobody declines them. */
+  /** The requests are for our label, of a tenant whose only node is in use: so they wait, and no launcher declines them. */
   readonly waits?: boolean;
 }
 

@@ -61,10 +61,11 @@ export class GiteaApi {
    */
   async jobOf(runner: string): Promise<GiteaJob | undefined> {
     const read = (page: number) => this.#get(`${this.#actions}/jobs?limit=${PAGE}&page=${page}`, jobsSchema);
-    const { total_count } = await read(1);
-    const last = Math.max(1, Math.ceil(total_count / PAGE));
-    for (const page of last > 1 ? [last, last - 1] : [last]) {
-      const found = (await read(page)).jobs?.find(({ runner_name }) => runner_name === runner);
+    const first = await read(1);
+    const last = Math.max(1, Math.ceil(first.total_count / PAGE));
+    for (const page of last > 1 ? [last, last - 1] : [1]) {
+      const { jobs } = page === 1 ? first : await read(page);
+      const found = jobs?.find(({ runner_name }) => runner_name === runner);
       if (found !== undefined) return found;
     }
     return undefined;

@@ -43,7 +43,7 @@ export interface RunnerSource {
   begin(runner: string): Promise<Program>;
   /** Takes a runner from the system unless it has a job; one that is not there is `removed`. */
   remove(runner: string): Promise<"removed" | "busy">;
-  /** The job that a runner had which has ended, where that began and ended between two looks. Absent: `busy` is told in any case. */
+  /** The job of a runner that has ended, for a job so short that `busy` was never called. Absent: the system reports every job. */
   jobOf?(runner: string): Promise<RunnerJob | undefined>;
   /** Whether the job of a runner that has ended did so well. Absent: `done` is told. */
   endedWell?(job: RunnerJob): Promise<boolean>;

@@ -160,7 +160,7 @@ export class Election {
     const { id, epoch } = tree.session();
     if (place.owner !== id) throw new FenceLost(`contender ${place.path}`);
     const name = place.path.slice(place.path.lastIndexOf("/") + 1);
-    // Those before us are in the line by now, and no later event would tell of one whose event was missed: we would lead beside it.
+    // A contender before ours whose event was missed would never be reported, and both would lead.
     await this.#feed?.resync();
     if (!this.#names.has(name)) throw new FenceLost(`contender ${place.path}`);
     this.#own = { name, epoch };

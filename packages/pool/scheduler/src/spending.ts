@@ -202,9 +202,10 @@ export class Spending {
    * other does not follow is given up: nodes deleted by hand, and those of which no record was seen.
    */
   #settle(account: Account, gone: readonly Gone[], booked: readonly number[]): void {
-    const since = this.now - SETTLED_MS;
-    const allGone = [...account.gone, ...gone].filter(({ ended }) => ended > since);
-    const allBooked = [...account.booked, ...booked].filter((at) => at > since);
+    // What is later than now is from before a clock was put back, and would count until that time comes again.
+    const isFresh = (at: number) => at > this.now - SETTLED_MS && at <= this.now;
+    const allGone = [...account.gone, ...gone].filter(({ ended }) => isFresh(ended));
+    const allBooked = [...account.booked, ...booked].filter(isFresh);
     const both = Math.min(allGone.length, allBooked.length);
     account.gone = allGone.slice(both);
     account.booked = allBooked.slice(both);
