@@ -7,8 +7,14 @@ import { EVERYWHERE } from "./suites.ts";
 export interface Situation {
   /** Commits of the branch, which say whose turn it is. */
   readonly commits: number;
-  /** What changed since the last whole run; in words, if that cannot be known: then everything runs. */
-  readonly changed: { readonly since: string; readonly paths: readonly string[] } | string;
+  /** What changed since a suite passed last; in words, if that cannot be known: then it runs. */
+  readonly changedSince: (suite: string) => Changed | string;
+}
+
+export interface Changed {
+  /** First letters of a commit. */
+  readonly since: string;
+  readonly paths: readonly string[];
 }
 
 export interface Choice {
@@ -38,8 +44,9 @@ export function isCovered(path: string, { covers }: Suite): boolean {
   return [...EVERYWHERE, ...covers].some((pattern) => matchesGlob(path, pattern));
 }
 
-function reasonToRun(suite: Suite, { commits, changed }: Situation): string | undefined {
+function reasonToRun(suite: Suite, { commits, changedSince }: Situation): string | undefined {
   if (suite.always) return "always";
+  const changed = changedSince(suite.name);
   if (typeof changed === "string") return changed;
   const [first, ...others] = changed.paths.filter((path) => isCovered(path, suite));
   if (first !== undefined)
@@ -47,7 +54,8 @@ function reasonToRun(suite: Suite, { commits, changed }: Situation): string | un
   return suite.turn === commits % TURNS ? `its turn at commit ${commits}` : undefined;
 }
 
-function reasonToWait({ turn }: Suite, { commits, changed }: Situation): string {
+function reasonToWait({ name, turn }: Suite, { commits, changedSince }: Situation): string {
+  const changed = changedSince(name);
   const since = typeof changed === "string" ? "" : ` since ${changed.since}`;
   const wait =
     turn === undefined

@@ -7,9 +7,9 @@ import { parseArgs } from "node:util";
 import { counted } from "@nodeyard/runtime";
 import { patient } from "../../testing/patience.ts";
 import { type Choice, choose } from "./choose.ts";
-import { recordWhole, situationOf } from "./history.ts";
+import { recordPasses, situationOf } from "./history.ts";
 import { isTooLate, limitOf, MOST_MINUTES, nextSuite, withDependents } from "./order.ts";
-import { type Ended, endAll, runSuite } from "./run-suite.ts";
+import { type Ended, endAll, environmentOf, runSuite } from "./run-suite.ts";
 import type { Suite } from "./suite.ts";
 import { SUITES } from "./suites.ts";
 import { failedTests, failureOf, secondTries } from "./told.ts";
@@ -17,20 +17,15 @@ import { failedTests, failureOf, secondTries } from "./told.ts";
 const HELP = `.ci/run [--all | --since COMMIT] [--list]
 
 Checks this checkout as CI does. Some suites run each time; those with servers of their own run when something that they cover changed since
-the commit in .ci/last-whole, and otherwise in turn, two for each commit. On a slow machine those that would end after ${MOST_MINUTES} minutes are left out.
+the commit that they passed by .ci/last-whole, and otherwise in turn, two for each commit. On a slow machine those that would end after ${MOST_MINUTES} minutes are left out.
 
-  --all            every suite, with its largest numbers and however long it takes; a run of all that passes writes .ci/last-whole, to be committed
+  --all            every suite, with its largest numbers and however long it takes
   --since COMMIT   count as changed what differs from COMMIT
   --list           say what would run, and why, and run nothing
 
+Suites that passed are written to .ci/last-whole, to be committed, unless the checkout differs from its commit.
 Exit code 0: all that ran passed; 1: one failed; 2: wrong options.
 `;
-
-/** Numbers of seeds, requests and pods: those that a change has to pass, and those of `--all`. */
-const SIZES = {
-  some: { NODEYARD_CI_SEEDS: "60", NODEYARD_OPENSTACK_REQUESTS: "60", NODEYARD_KUBERNETES_PODS: "300" },
-  all: { NODEYARD_CI_SEEDS: "200" },
-};
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const options = readOptions();
@@ -73,16 +68,11 @@ async function main(): Promise<void> {
 
 async function runAll(chosen: readonly Choice[], logs: string) {
   const processors = availableParallelism();
-  const { changed, commits } = options.situation;
-  const installed = join(logs, "installed");
-  const env: NodeJS.ProcessEnv = {
-    ...process.env,
-    CI: "true",
-    ...SIZES[options.all ? "all" : "some"],
+  const { commits, changedSince } = options.situation;
+  const changed = changedSince("mutants");
+  const env = {
+    ...environmentOf(join(logs, "installed"), options.all ? "all" : "some"),
     SINCE: typeof changed === "string" ? "HEAD" : changed.since,
-    INSTALLED: installed,
-    // Tests start the program from there, as npm installs it: faster than from source (docs/design/ci-time.md).
-    NODEYARD_PROGRAM: join(installed, "lib/node_modules/nodeyard/src/bin/nodeyard.cjs"),
   };
   const left = chosen.map(({ suite }) => suite);
   const running = new Map<Suite, Promise<Ended>>();
@@ -154,11 +144,11 @@ function conclude(ended: readonly Ended[], leftOut: readonly Choice[]): void {
   // Once more, because what is kept of a long output is often its end.
   for (const { log } of failed)
     for (const name of failedTests(readFileSync(log, "utf8"))) console.log(`failed: ${name}`);
-  const isWhole = failed.length === 0 && ended.length === SUITES.length;
-  if (isWhole && recordWhole(root))
-    console.log("All of it passed: commit .ci/last-whole, which now names this commit.");
+  const passed = ended.filter((one) => one.passed).map(({ suite }) => suite.name);
+  if (recordPasses(root, passed))
+    console.log("Commit .ci/last-whole, which now says that this commit passed these suites.");
   const counts = [
-    `${ended.length - failed.length} passed`,
+    `${passed.length} passed`,
     `${failed.length} failed`,
     `${leftOut.length} left out`,
     `${counted(unsure.length, "test")} passed at the second try`,

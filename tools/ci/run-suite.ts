@@ -15,6 +15,24 @@ export interface Ended {
   readonly timedOut: boolean;
 }
 
+/** Numbers of seeds, requests and pods: those that a change has to pass, and those of `--all`. */
+const SIZES = {
+  some: { NODEYARD_CI_SEEDS: "60", NODEYARD_OPENSTACK_REQUESTS: "60", NODEYARD_KUBERNETES_PODS: "300" },
+  all: { NODEYARD_CI_SEEDS: "200" },
+};
+
+/** What each suite of a run finds in its environment. `installed`: a folder for the program. */
+export function environmentOf(installed: string, sizes: keyof typeof SIZES): NodeJS.ProcessEnv {
+  return {
+    ...process.env,
+    CI: "true",
+    ...SIZES[sizes],
+    INSTALLED: installed,
+    // Tests start the program from there, as npm installs it: faster than from source (docs/design/ci-time.md).
+    NODEYARD_PROGRAM: join(installed, "lib/node_modules/nodeyard/src/bin/nodeyard.cjs"),
+  };
+}
+
 /** `time` of bash counts the processors of all that has been waited for; nothing in Node does. */
 const TIMED = 'exec 4>&2; TIMEFORMAT="%U %S"; { time "$@" 2>&4 4>&-; } 2>"$CI_TIMES"';
 /** Between the request to end and the end by force. */

@@ -11,13 +11,13 @@ const SUITES: readonly Suite[] = [
 ];
 
 function chosen(situation: Partial<Situation>): Record<string, string> {
-  const whole = { commits: 12, changed: { since: "abcdef12", paths: [] }, ...situation };
+  const whole = { commits: 12, ...since(), ...situation };
   return Object.fromEntries(
     choose(SUITES, whole).map(({ suite, runs, why }) => [suite.name, `${runs}: ${why}`]),
   );
 }
 
-const since = (...paths: string[]) => ({ changed: { since: "abcdef12", paths } });
+const since = (...paths: string[]) => ({ changedSince: () => ({ since: "abcdef12", paths }) });
 
 test("a change runs the suites that cover it, with what they need, and names the first path", () => {
   const paths = ["README.md", "packages/driver-cloud/src/a.ts", "packages/driver-cloud/test/b.ts"];
@@ -36,20 +36,19 @@ test("a suite has its turn at every sixth commit, whatever changed", () => {
 });
 
 test("a change of the run itself, or of what all suites stand on, runs all of them", () => {
-  for (const path of ["tools/ci/suites.ts", "package-lock.json", ".ci/run"]) {
+  for (const path of ["tools/ci/run-suite.ts", "package-lock.json", ".ci/run"]) {
     expect(Object.values(chosen(since(path))).filter((one) => one.startsWith("false"))).toEqual([]);
   }
 });
 
-test("the note of the last whole run is no change", () => {
-  expect(chosen(since(".ci/last-whole")).kills).toMatch(/^false/);
+test("a note of what passed is no change, nor is one of which suites run", () => {
+  expect(chosen(since(".ci/last-whole", "tools/ci/suites.ts")).kills).toMatch(/^false/);
 });
 
-test("everything runs if it is not known what changed", () => {
-  expect(chosen({ changed: "this clone lacks abc" })).toEqual({
-    check: "true: always",
-    "far-end": "true: this clone lacks abc",
-    cloud: "true: this clone lacks abc",
-    kills: "true: this clone lacks abc",
+test("a suite of which it is not known what changed runs", () => {
+  const changedSince = (name: string) => (name === "kills" ? "no run of it" : since().changedSince());
+  expect(chosen({ changedSince })).toMatchObject({
+    cloud: "false: nothing that it covers changed since abcdef12; its turn in 2 commits",
+    kills: "true: no run of it",
   });
 });

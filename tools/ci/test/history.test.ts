@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { recordWhole, situationOf } from "../history.ts";
+import { recordPasses, situationOf } from "../history.ts";
 
 let root: string;
 const git = (...words: string[]) =>
@@ -27,38 +27,42 @@ beforeEach(() => {
   commit();
 });
 
-test("without a recorded run, or with one of another history, everything counts as changed", () => {
-  expect(situationOf(root, undefined)).toEqual({
-    commits: 1,
-    changed: "no run of all is recorded in .ci/last-whole",
-  });
-  write(".ci/last-whole", `${"1".repeat(40)}\n`);
+test("without a run, or with one of another history, everything counts as changed", () => {
+  const { commits, changedSince } = situationOf(root, undefined);
+  expect([commits, changedSince("kills")]).toEqual([1, ".ci/last-whole has no run of it"]);
+  write(".ci/last-whole", `kills ${"1".repeat(40)}\n`);
   commit();
-  expect(situationOf(root, undefined).changed).toMatch(/this clone lacks 1111/);
+  expect(situationOf(root, undefined).changedSince("kills")).toMatch(/this clone lacks 1111/);
 });
 
-test("a whole run of a commit is recorded, and what differs from it has changed: moved, committed or not", () => {
-  const whole = git("rev-parse", "HEAD");
-  expect(recordWhole(root)).toBe(true);
-  expect(readFileSync(join(root, ".ci/last-whole"), "utf8")).toBe(`${whole}\n`);
+test("a suite is compared with the commit that it passed last: what differs is moved, committed or not", () => {
+  const first = git("rev-parse", "HEAD");
+  expect(recordPasses(root, ["kills", "guests"])).toBe(true);
+  expect(readFileSync(join(root, ".ci/last-whole"), "utf8")).toBe(`guests ${first}\nkills ${first}\n`);
   renameSync(join(root, "old"), join(root, "moved"));
-  commit();
+  const second = commit();
+  expect(recordPasses(root, ["kills"])).toBe(true);
   write("fresh", "");
-  expect(situationOf(root, undefined)).toEqual({
-    commits: 2,
-    changed: { since: whole.slice(0, 8), paths: [".ci/last-whole", "moved", "old", "fresh"] },
+  const { changedSince } = situationOf(root, undefined);
+  expect(changedSince("kills")).toEqual({ since: second.slice(0, 8), paths: [".ci/last-whole", "fresh"] });
+  expect(changedSince("guests")).toEqual({
+    since: first.slice(0, 8),
+    paths: [".ci/last-whole", "moved", "old", "fresh"],
   });
 });
 
 test("a run of a checkout that differs from its commit is not recorded", () => {
   write("fresh", "");
-  expect(recordWhole(root)).toBe(false);
+  expect(recordPasses(root, ["kills"])).toBe(false);
 });
 
 test("a commit to compare with is used instead, and a wrong one is refused by its name", () => {
   const first = git("rev-parse", "HEAD");
   write("second", "");
   commit();
-  expect(situationOf(root, "HEAD~1").changed).toEqual({ since: first.slice(0, 8), paths: ["second"] });
+  expect(situationOf(root, "HEAD~1").changedSince("kills")).toEqual({
+    since: first.slice(0, 8),
+    paths: ["second"],
+  });
   expect(() => situationOf(root, "nowhere")).toThrow("--since nowhere: this clone has no such commit");
 });
