@@ -6,6 +6,7 @@ const HELP = `npm run simulate -- [options]
   --seed N          run one seed and print what happens
   --seeds N         number of seeds (default 1000), on all cores
   --from N          the first seed (default 1)
+  --kept            of these, those that found a fault before (seeds.json) first, and as many fewer of the others
   --workers N       seeds at once (default: the number of cores)
   --mutant NAME     run the product with this fault; npm run mutate -- --list names all
   --state FILE      keep results there, and continue from them
@@ -28,6 +29,7 @@ function options() {
         seed: { type: "string" },
         seeds: { type: "string", default: "1000" },
         from: { type: "string", default: "1" },
+        kept: { type: "boolean", default: false },
         workers: { type: "string" },
         mutant: { type: "string" },
         state: { type: "string" },
@@ -65,11 +67,14 @@ async function one(seed: number): Promise<void> {
 }
 
 async function many(): Promise<void> {
-  const { state, report, json } = values;
-  const first = number(values.from);
+  const { state, report, json, kept } = values;
+  const [first, count] = [number(values.from), number(values.seeds)];
+  const others = Array.from({ length: count }, (_, index) => first + index);
+  const { keptSeeds } = await import("./kept-seeds.ts");
+  const seeds = kept ? [...new Set([...keptSeeds.keys(), ...others])].slice(0, count) : others;
   const { runMany } = await import("./many.ts");
   await runMany({
-    seeds: Array.from({ length: number(values.seeds) }, (_, index) => first + index),
+    seeds,
     mutant: mutant()?.name,
     workers: values.workers === undefined ? undefined : number(values.workers),
     state,

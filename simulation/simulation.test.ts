@@ -1,26 +1,16 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { SeedThread } from "./campaign/index.ts";
 import { noCoverage, uncovered } from "./coverage.ts";
+import { keptSeeds } from "./kept-seeds.ts";
 import { simulate } from "./run.ts";
 
 /** A seed takes about two seconds, and twenty times that on a busy machine; a mutant takes a few seeds. */
 const timeout = 300_000;
 
-const lessons = JSON.parse(readFileSync(new URL("./seeds.json", import.meta.url), "utf8")) as {
-  readonly seed: number;
-  readonly lesson: string;
-}[];
-
-/** The seeds that `.ci/run` runs beside these tests, from 1. */
+/** The seeds that `.ci/run` runs beside these tests, the kept ones before others. */
 const BESIDE = Number(process.env.NODEYARD_CI_SEEDS ?? 0);
-/** A seed may have taught more than once. */
-const kept = [...Map.groupBy(lessons, ({ seed }) => seed)].map(([seed, taught]) => ({
-  seed,
-  lesson: taught.map(({ lesson }) => lesson).join("; "),
-}));
 
-test.for(kept.filter(({ seed }) => seed > BESIDE))("seed $seed: $lesson", { timeout }, async ({ seed }) => {
+test.for([...keptSeeds].slice(BESIDE))("seed %i: %s", { timeout }, async ([seed]) => {
   const { outcomes } = await simulate({ seed });
   expect(outcomes.used).toBeGreaterThan(0);
 });

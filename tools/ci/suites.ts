@@ -127,7 +127,7 @@ export const SUITES: readonly Suite[] = [
   },
   {
     name: "simulation",
-    command: npm("simulate", "--seeds", "$NODEYARD_CI_SEEDS"),
+    command: npm("simulate", "--kept", "--seeds", "$NODEYARD_CI_SEEDS"),
     covers: [...CORE, ...src("pool/builder"), "packages/slivers/manager/src/core/**", "simulation/**"],
     always: true,
     takes: { seconds: 200, processors: 1.5, limit: 60 },

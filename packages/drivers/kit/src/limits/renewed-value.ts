@@ -4,7 +4,10 @@ import { abortable, type Clock, deadline, keepSecret } from "@nodeyard/runtime";
 const FRESH_MS = 60_000;
 /** One with an end is replaced this long before it by default, so that no call begins with one that is about to end. */
 const EARLY_MS = 60_000;
-/** A value that was refused when it was no older than this is not read again, milliseconds: without this a cloud that refuses all is flooded. */
+/**
+ * A value that came for a refused one, and is refused when it is no older than this, is not read again, milliseconds: without this a cloud that
+ * refuses all is flooded.
+ */
 const NEW_MS = 1_000;
 /** Between two readings at least, while the last value still serves, milliseconds. */
 const AGAIN_MS = 10_000;
@@ -33,7 +36,11 @@ export interface RenewedValueOptions<T> {
 export class RenewedValue<T> {
   readonly #options: RenewedValueOptions<T>;
   readonly #closed = new AbortController();
-  #last: { readonly value: T; readonly end: number; readonly since: number } | undefined;
+  #last:
+    | { readonly value: T; readonly end: number; readonly since: number; readonly isSecond: boolean }
+    | undefined;
+  /** The next value comes for a refused one. */
+  #isSecond = false;
   /** Monotonic time until which the last one is used without another look. */
   #until = Number.NEGATIVE_INFINITY;
   #reading: Promise<T> | undefined;
@@ -67,12 +74,14 @@ export class RenewedValue<T> {
     this.#until = Number.NEGATIVE_INFINITY;
   }
 
-  /** The same for this value, which does not serve any more. False: it is so new that another one would be refused as well. */
+  /** The same for this value, which does not serve any more. False: another one would be refused as well, as this one was at once, which came for a refused one. */
   replace(value: T): boolean {
     // Another caller has reported it already.
     if (this.#last?.value !== value) return true;
-    if (this.#options.clock.monotonic() - this.#last.since < NEW_MS) return false;
+    const { since, isSecond } = this.#last;
+    if (isSecond && this.#options.clock.monotonic() - since < NEW_MS) return false;
     this.#last = undefined;
+    this.#isSecond = true;
     return true;
   }
 
@@ -89,7 +98,9 @@ export class RenewedValue<T> {
       const value = await abortable(load(limit.signal), limit.signal);
       for (const secret of secretsOf(value)) if (secret) keepSecret(secret);
       const end = endOf(value);
-      this.#last = { value, end: end ?? Number.POSITIVE_INFINITY, since: clock.monotonic() };
+      const [since, isSecond] = [clock.monotonic(), this.#isSecond];
+      this.#last = { value, end: end ?? Number.POSITIVE_INFINITY, since, isSecond };
+      this.#isSecond = false;
       const left = (end ?? 0) - clock.now();
       const earlyMs = early === undefined ? EARLY_MS : left * early;
       const ms = end === null ? FRESH_MS : Math.max(AGAIN_MS, left - earlyMs);

@@ -58,7 +58,7 @@ export async function sweepSpending({
   view,
   ages,
 }: Pick<Handles, "tree" | "view" | "ages">): Promise<void> {
-  const oldest = monthAt(ages.now() - KEPT_MS, "UTC").name;
+  const oldest = new Date(ages.now() - KEPT_MS).toISOString().slice(0, 7);
   for (const path of view.own.keys()) {
     const month = spendingAt(path)?.month;
     if (month === undefined || month > oldest || !ages.trusted) continue;
