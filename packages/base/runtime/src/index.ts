@@ -10,8 +10,10 @@ export {
 } from "./clock.ts";
 export { compareText } from "./compare.ts";
 export * from "./defined.ts";
+export { lockFile, sqliteCode } from "./edge/file-lock.ts";
 export { nodeHttp, nodeHttps } from "./edge/node-http.ts";
 export { type ServiceState, serviceReporter } from "./edge/service-manager.ts";
+export { syncPath } from "./edge/sync.ts";
 export { systemClock, systemRandom } from "./edge/system.ts";
 export { textIfExists } from "./edge/text-file.ts";
 export { openTraces, type TraceExport } from "./edge/trace-export.ts";
@@ -20,6 +22,7 @@ export { errorClass, messageOf, NodeyardError } from "./errors.ts";
 export { Gate } from "./gate.ts";
 export { Heap } from "./heap.ts";
 export { issueText, type SchemaIssue, valueAt } from "./issue-text.ts";
+export { jsonOrUndefined } from "./json.ts";
 export { backoff, hexId, jitter, type Random, seededRandom } from "./random.ts";
 export { keepSecret, withoutSecrets } from "./secrets.ts";
 export { parseTraceparent, type Span, spanId, type TraceContext, traceparentOf } from "./span.ts";

@@ -69,11 +69,11 @@ export class BuilderRole implements Role {
         ...defined({ view, buildWorkers, uploadWorkers }),
       });
       const role = new BuilderRole(parts, builder);
-      role.#ends.push(() => folder.lock?.release());
+      role.#ends.push(() => folder.lock?.[Symbol.dispose]());
       role.#attend(parts);
       return role;
     } catch (error) {
-      folder.lock?.release();
+      folder.lock?.[Symbol.dispose]();
       throw error;
     }
   }

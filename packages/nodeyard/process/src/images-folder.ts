@@ -1,4 +1,4 @@
-import { type FolderLock, lockImages } from "@nodeyard/builder";
+import { lockImages } from "@nodeyard/builder";
 import type { Config } from "@nodeyard/config";
 import { messageOf } from "@nodeyard/runtime";
 import type { Log } from "@nodeyard/telemetry";
@@ -11,7 +11,7 @@ import { ProcessError } from "./errors.ts";
  */
 export interface ImagesFolder {
   readonly path: string;
-  readonly lock: FolderLock | undefined;
+  readonly lock: Disposable | undefined;
 }
 
 /** The images-dir of a configuration in the file `path`. Throws ProcessError where it has none, or another builder works in it. */
@@ -35,7 +35,7 @@ export function openImagesFolder({ builder: { imagesDir } }: Config, path: strin
 }
 
 /** Undefined where the file system has no locks, or cannot be written now: a warning, for no build is lost by that alone. */
-function lockOrWarn(folder: string, log: Log): FolderLock | "taken" | undefined {
+function lockOrWarn(folder: string, log: Log): Disposable | "taken" | undefined {
   try {
     return lockImages(folder);
   } catch (error) {

@@ -4,7 +4,7 @@ export { type AlienImage, alienImages } from "./core/leaked-images.ts";
 export { uploadKey } from "./core/retire.ts";
 export { runHook } from "./edge/hook.ts";
 export { HostDisk } from "./edge/host-disk.ts";
-export { type FolderLock, lockImages } from "./edge/lock.ts";
+export { lockImages } from "./edge/lock.ts";
 export { probeIsolation } from "./edge/run.ts";
 export { BuilderError } from "./errors.ts";
 export type { Disk, FileFacts, Intent, LocalBuild, Running } from "./runs/disk.ts";

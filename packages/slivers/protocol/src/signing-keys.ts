@@ -1,4 +1,5 @@
 import { createHash, type KeyObject } from "node:crypto";
+import { jsonOrUndefined } from "@nodeyard/runtime";
 import { z } from "zod";
 import type { SliverClient } from "./client.ts";
 import { parse } from "./document.ts";
@@ -88,7 +89,10 @@ export function encodeSigningKeys(keys: SigningKeys): string {
 
 /** Throws GrammarError, SignatureError. The messages contain nothing secret. */
 export function decodeSigningKeys(text: string): SigningKeys {
-  const read = parse(schema, jsonOf(text), "signing keys", true);
+  const value = jsonOrUndefined(text);
+  // Without a cause, because the parser's message quotes parts of the secret file.
+  if (value === undefined) throw new GrammarError("signing keys: the file is not JSON");
+  const read = parse(schema, value, "signing keys", true);
   const keys = { ...read, keySet: parseKeySet(read.keySet) };
   const trusted = keys.keySet.keys.find(({ kid }) => kid === keys.kid);
   const pem = keys.pems[keys.kid];
@@ -105,15 +109,6 @@ function described(privateKey: KeyObject): { kid: string; x: string; pem: string
   const thumbprint = createHash("sha256").update(JSON.stringify({ crv: "Ed25519", kty: "OKP", x }));
   const kid = thumbprint.digest("hex").slice(0, 16);
   return { kid, x, pem: privateKey.export({ type: "pkcs8", format: "pem" }).toString() };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // Without the cause, because the parser's message quotes parts of the secret file.
-    throw new GrammarError("signing keys: the file is not JSON");
-  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { messageOf } from "@nodeyard/runtime";
+import { jsonOrUndefined, messageOf } from "@nodeyard/runtime";
 import { XmlRpcError } from "../errors.ts";
 import { MAX_DEPTH, parseCall } from "./xmlrpc/parse.ts";
 
@@ -43,12 +43,8 @@ export function isJson(path: string): boolean {
 }
 
 function jsonCall(body: string): Call {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    throw new Error("the body is not valid JSON");
-  }
+  const value = jsonOrUndefined(body);
+  if (value === undefined) throw new Error("the body is not valid JSON");
   const { method, params } = (value ?? {}) as { method?: unknown; params?: unknown };
   if (typeof method !== "string" || !Array.isArray(params))
     throw new Error('a call is {"method": "...", "params": [...]}');

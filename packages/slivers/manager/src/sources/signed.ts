@@ -1,4 +1,4 @@
-import type { Clock, Random } from "@nodeyard/runtime";
+import { type Clock, jsonOrUndefined, type Random } from "@nodeyard/runtime";
 import { parseKeySet, rotate, verifyText } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
 import type { State } from "../core/record.ts";
@@ -140,12 +140,7 @@ export class SignedSource extends Poller {
  * there is none.
  */
 function versionOf(signed: string): number {
-  try {
-    const claims = JSON.parse(Buffer.from(signed.split(".")[1] ?? "", "base64url").toString()) as {
-      version?: unknown;
-    };
-    return typeof claims.version === "number" ? claims.version : 0;
-  } catch {
-    return 0;
-  }
+  const text = Buffer.from(signed.split(".")[1] ?? "", "base64url").toString();
+  const { version } = (jsonOrUndefined(text) ?? {}) as { readonly version?: unknown };
+  return typeof version === "number" ? version : 0;
 }

@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
-import { messageOf } from "@nodeyard/runtime";
+import { Gate, jsonOrUndefined, messageOf } from "@nodeyard/runtime";
 import { POLICIES } from "../core/profiles.ts";
 import type { Traffic } from "../core/record.ts";
 import { EMPTY_STATE, type SliverRecord, type State } from "../core/record.ts";
 import { ForeignStoreError, NewerStoreError, StoreWriteError } from "../errors.ts";
-import { inTurn } from "../in-turn.ts";
 
 /** File operations of the store. Tests simulate a loss of power at each of them. Every one may reject. */
 export interface StoreFiles {
@@ -51,7 +50,7 @@ export function seal(node: string, { sequence, body }: Generation, schema = SCHE
 function unseal(bytes: Uint8Array, here: string): Generation | undefined {
   const text = Buffer.from(bytes).toString("utf8");
   const end = text.indexOf("\n");
-  const head = headOf(text.slice(0, end));
+  const head = jsonOrUndefined(text.slice(0, end)) as Record<string, unknown> | null | undefined;
   if (end < 0 || head?.format !== FORMAT) return undefined;
   const { node, schema, sequence, sha256 } = head;
   if (typeof node !== "string" || typeof schema !== "number" || typeof sequence !== "number")
@@ -74,15 +73,6 @@ function checksum(schema: number, node: string, sequence: number, body: string):
   return createHash("sha256").update(`${schema}\n${node}\n${sequence}\n${body}`).digest("hex");
 }
 
-/** Undefined for a line that is not JSON, as in a file that a program cut off. */
-function headOf(line: string): Record<string, unknown> | undefined {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-}
-
 /** The state as text. */
 export function encodeState(state: State): string {
   const { records, usedTickets, traffic, ...rest } = state;
@@ -96,13 +86,8 @@ export function encodeState(state: State): string {
 
 /** Decodes a state; undefined for other text. Fields that the text lacks get the values of an empty state, as after an upgrade. */
 function decodeState(text: string): State | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const { records, usedTickets, traffic = [], ...rest } = (value ?? {}) as Record<string, unknown>;
+  const value = (jsonOrUndefined(text) ?? {}) as Record<string, unknown>;
+  const { records, usedTickets, traffic = [], ...rest } = value;
   if (!Array.isArray(records) || !Array.isArray(usedTickets) || !Array.isArray(traffic)) return undefined;
   return {
     ...EMPTY_STATE,
@@ -138,7 +123,7 @@ export class Store {
   #sequence = 0;
   /** Slot of the last generation that is known to be durable. */
   #current = 1;
-  readonly #turn = inTurn();
+  readonly #turn = new Gate(1);
 
   constructor(files: StoreFiles, node: string) {
     this.#files = files;
@@ -171,7 +156,7 @@ export class Store {
    * or the one before is found. Calls are carried out one after another.
    */
   save(state: State): Promise<void> {
-    return this.#turn(() => this.#write(encodeState(state)));
+    return this.#turn.run(() => this.#write(encodeState(state)));
   }
 
   async #write(body: string): Promise<void> {

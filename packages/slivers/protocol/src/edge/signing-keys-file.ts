@@ -1,7 +1,6 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import {
   closeSync,
-  fsyncSync,
   linkSync,
   mkdirSync,
   openSync,
@@ -12,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { syncPath } from "@nodeyard/runtime";
 import { KeyFileError } from "../errors.ts";
 import {
   decodeSigningKeys,
@@ -89,20 +89,11 @@ function write(path: string, keys: SigningKeys, place: (draft: string) => void):
       closeSync(file);
     }
     place(draft);
-    syncFolder(dirname(path));
+    syncPath(dirname(path));
   } catch (cause) {
     rmSync(draft, { force: true });
     const taken = (cause as NodeJS.ErrnoException).code === "EEXIST";
     const why = taken ? "keys exist already; rotate them to replace them" : (cause as Error).message;
     throw new KeyFileError(`cannot write the signing keys ${path}: ${why}`, { cause });
-  }
-}
-
-function syncFolder(path: string): void {
-  const folder = openSync(path, "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
   }
 }

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
+import { jsonOrUndefined } from "@nodeyard/runtime";
 import type { Transport } from "../client.ts";
 import { SliverBusyError, SliverUnreachableError } from "../errors.ts";
 
@@ -95,10 +96,6 @@ function collect(from: Readable, stop: () => void): Promise<string> {
 
 /** The message of the fault with which a forwarder answers when it reaches no manager. */
 function faultOf(text: string): string | undefined {
-  try {
-    const { fault } = JSON.parse(text) as { readonly fault?: { readonly message?: unknown } };
-    return fault === undefined ? undefined : String(fault.message);
-  } catch {
-    return undefined;
-  }
+  const { fault } = (jsonOrUndefined(text) ?? {}) as { readonly fault?: { readonly message?: unknown } };
+  return fault && String(fault.message);
 }

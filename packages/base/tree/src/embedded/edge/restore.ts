@@ -1,9 +1,9 @@
 import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
+import { syncPath } from "@nodeyard/runtime";
 import { Refusal, refused } from "../errors.ts";
 import { SqliteFile } from "./sqlite-file.ts";
 import { prepareFolder, readPid } from "./state-folder.ts";
-import { sync } from "./sync.ts";
 
 /**
  * Replaces the tree of a state folder by a checked copy of a backup. A crash leaves either the old file or the new one. Refuses
@@ -25,10 +25,10 @@ export function replaceTree(folder: string, make: (partial: string) => void): vo
   try {
     rmSync(partial, { force: true });
     make(partial);
-    sync(partial);
+    syncPath(partial);
     retire(file);
     renameSync(partial, file);
-    sync(dirname(file));
+    syncPath(dirname(file));
   } catch (error) {
     rmSync(partial, { force: true });
     if (error instanceof Refusal) throw refused(error.kind, error.message, folder, readPid(folder));

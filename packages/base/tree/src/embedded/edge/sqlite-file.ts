@@ -1,12 +1,12 @@
 import { renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { backup as copyOnline, DatabaseSync, type StatementSync } from "node:sqlite";
+import { syncPath } from "@nodeyard/runtime";
 import type { ZnodeRow } from "../../engine/index.ts";
 import { Refusal } from "../errors.ts";
 import type { Batch, SessionRow, Snapshot } from "../store.ts";
 import { readOpenings, writeOpenings } from "./openings.ts";
 import { migrate } from "./schema.ts";
-import { sync } from "./sync.ts";
 
 /** 2024-01-01T00:00:00Z in seconds. An epoch after a restore is the number of seconds since then, which fits 31 bits until 2092. */
 const EPOCH_ORIGIN = 1_704_067_200;
@@ -160,7 +160,7 @@ export class SqliteFile {
         copy.close();
       }
       renameSync(partial, path);
-      sync(dirname(path));
+      syncPath(dirname(path));
     } catch (error) {
       rmSync(partial, { force: true });
       throw error;

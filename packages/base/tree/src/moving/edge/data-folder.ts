@@ -9,9 +9,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { messageOf } from "@nodeyard/runtime";
+import { messageOf, syncPath } from "@nodeyard/runtime";
 import { ProtocolError } from "@nodeyard/zookeeper";
-import { sync } from "../../embedded/edge/sync.ts";
 import { MoveRefused } from "../errors.ts";
 import { decodeSnapshot, encodeSnapshot, settle, type ZooKeeperState } from "../snapshot.ts";
 import { applyLog } from "../txn-log.ts";
@@ -35,10 +34,10 @@ export function writeDataFolder(folder: string, state: ZooKeeperState): void {
   writeFileSync(`${path}.partial`, encodeSnapshot(state));
   chownSync(files, owner.uid, owner.gid);
   chownSync(`${path}.partial`, owner.uid, owner.gid);
-  sync(`${path}.partial`);
+  syncPath(`${path}.partial`);
   renameSync(`${path}.partial`, path);
-  sync(files);
-  sync(folder);
+  syncPath(files);
+  syncPath(folder);
 }
 
 /**

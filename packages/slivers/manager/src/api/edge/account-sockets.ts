@@ -1,8 +1,8 @@
 import { chmod, chown, lstat, mkdir, readdir, rename, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { Gate } from "@nodeyard/runtime";
 import type { Caller } from "../../core/permit.ts";
-import { inTurn } from "../../in-turn.ts";
 import type { AccountServer } from "./http-server.ts";
 
 /** An account, and the user of this machine whose processes may call for it. */
@@ -32,7 +32,7 @@ export class AccountSockets {
   readonly #listening = new Map<string, Listening>();
   /** Numbers drafts, so that two never have one name. */
   #count = 0;
-  readonly #turn = inTurn();
+  readonly #turn = new Gate(1);
 
   constructor(folder: string, serverOf: (caller: Caller) => AccountServer) {
     this.#folder = folder;
@@ -62,7 +62,7 @@ export class AccountSockets {
    * one after another. Tries all accounts, then rejects with the first failure.
    */
   apply(accounts: readonly SocketAccount[]): Promise<void> {
-    return this.#turn(() => this.#apply(accounts));
+    return this.#turn.run(() => this.#apply(accounts));
   }
 
   async close(): Promise<void> {

@@ -1,16 +1,14 @@
 import { mkdirSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { messageOf } from "@nodeyard/runtime";
+import { lockFile, messageOf, sqliteCode } from "@nodeyard/runtime";
 import { AlreadyRunningError, DaemonConfigError } from "../../errors.ts";
 
-/** SQLite's error codes: another process has the lock (SQLITE_BUSY); the file is not a database (CORRUPT, NOTADB). */
-const BUSY = 5;
+/** SQLite's error codes for a file that is not a database (CORRUPT, NOTADB). */
 const DAMAGED: readonly unknown[] = [11, 26];
 
 /**
- * Locks the state folder for this process. The kernel releases the lock with the process, however it ends. Node has no call for file locks,
- * but SQLite uses them. Throws AlreadyRunningError, DaemonConfigError.
+ * Locks the state folder for this process. The kernel releases the lock with the process, however it ends. Throws AlreadyRunningError,
+ * DaemonConfigError.
  */
 export function lockFolder(folder: string): Disposable {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -21,23 +19,17 @@ export function lockFolder(folder: string): Disposable {
   if ((mode & 0o077) !== 0)
     throw new DaemonConfigError(`other users can enter the state folder ${folder}; chmod 700 it`);
   const path = join(folder, "lock.sqlite");
+  let lock: Disposable | undefined;
   try {
-    try {
-      return lock(path);
-    } catch (error) {
-      if (!DAMAGED.includes(failureOf(error))) throw error;
-      // The file contains no data, and no process has it locked. It is truncated and not replaced, so that only one of two processes gets
-      // the lock.
-      truncateSync(path);
-      return lock(path);
-    }
+    lock = lockEmpty(path);
   } catch (cause) {
-    if (failureOf(cause) === BUSY) throw new AlreadyRunningError(`in ${folder}`, { cause });
     throw new DaemonConfigError(
       `${path} cannot be locked (${messageOf(cause)}): remove it while no sliverd works in ${folder}`,
       { cause },
     );
   }
+  if (lock === undefined) throw new AlreadyRunningError(`in ${folder}`);
+  return lock;
 }
 
 /**
@@ -53,19 +45,13 @@ export function lockMachine(folder: string): Disposable {
   }
 }
 
-function lock(path: string): Disposable {
-  const database = new DatabaseSync(path);
+/** The file contains no data. A damaged one is truncated and not replaced, so that only one of two processes gets the lock. */
+function lockEmpty(path: string): Disposable | undefined {
   try {
-    database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+    return lockFile(path);
   } catch (error) {
-    database.close();
-    throw error;
+    if (!DAMAGED.includes(sqliteCode(error))) throw error;
+    truncateSync(path);
+    return lockFile(path);
   }
-  return database;
-}
-
-/** The primary error code, which is the lower byte of SQLite's extended code. */
-function failureOf(error: unknown): number | undefined {
-  const { errcode } = error as { readonly errcode?: number };
-  return errcode === undefined ? undefined : errcode & 0xff;
 }

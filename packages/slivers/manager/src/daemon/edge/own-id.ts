@@ -1,15 +1,7 @@
 import { randomUUID } from "node:crypto";
-import {
-  closeSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { syncPath } from "@nodeyard/runtime";
 import { NODE_ID } from "@nodeyard/sliver-protocol";
 import { DaemonConfigError } from "../../errors.ts";
 
@@ -50,8 +42,6 @@ function make(stateFolder: string, path: string): string {
   } finally {
     rmSync(draft, { force: true });
   }
-  const folder = openSync(stateFolder, "r");
-  fsyncSync(folder);
-  closeSync(folder);
+  syncPath(stateFolder);
   return readFileSync(path, "utf8").trim();
 }

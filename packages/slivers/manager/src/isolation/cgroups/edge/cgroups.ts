@@ -1,9 +1,8 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, sleep } from "@nodeyard/runtime";
+import { type Clock, Gate, sleep } from "@nodeyard/runtime";
 import type { SliverUsage } from "@nodeyard/sliver-protocol";
 import { MachineError } from "../../../errors.ts";
-import { inTurn } from "../../../in-turn.ts";
 import {
   type CgroupLayout,
   GUARANTEE,
@@ -36,7 +35,7 @@ export class Cgroups {
   readonly layout: CgroupLayout;
   readonly #clock: Clock;
   /** Serializes the sums, so that a later sum sees what an earlier one has written. */
-  readonly #turn = inTurn();
+  readonly #turn = new Gate(1);
 
   constructor(layout: CgroupLayout, clock: Clock) {
     this.layout = layout;
@@ -276,7 +275,7 @@ export class Cgroups {
 
   /** Sets the parent's memory guarantee to the sum of its slivers': a guarantee is only effective within that of the group above. */
   #guaranteeAll(mount: string): Promise<void> {
-    return this.#turn(async () => {
+    return this.#turn.run(async () => {
       const parent = join(mount, PARENT);
       let sum = 0;
       for (const name of await folders(parent))

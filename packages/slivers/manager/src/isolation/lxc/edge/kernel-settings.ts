@@ -1,5 +1,6 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { jsonOrUndefined } from "@nodeyard/runtime";
 import { writeAtomic } from "../../edge/files.ts";
 
 /**
@@ -43,11 +44,7 @@ export async function restoreSettings(note: string): Promise<void> {
 
 async function noted(note: string): Promise<Readonly<Record<string, number>>> {
   const text = await readFile(note, "utf8").catch(() => "{}");
-  try {
-    return JSON.parse(text) as Record<string, number>;
-  } catch {
-    return {};
-  }
+  return (jsonOrUndefined(text) ?? {}) as Record<string, number>;
 }
 
 /** Processes and threads that this machine may have. */

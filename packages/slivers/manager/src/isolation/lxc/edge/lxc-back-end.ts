@@ -316,7 +316,7 @@ export class LxcBackEnd implements BackEnd {
   /** Writes a mark if its disk limit fits in the pool together with all others. */
   #reserve(name: string, mark: Mark): Promise<void> {
     const { folders, pool } = this.#machine;
-    return this.#machine.exclusive(async () => {
+    return this.#machine.exclusive.run(async () => {
       let sum = roomOf(mark);
       for (const other of await folders.list()) if (other !== name) sum += roomOf(await folders.read(other));
       const { size } = await pool.space();

@@ -1,8 +1,7 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, messageOf, sleep } from "@nodeyard/runtime";
+import { type Clock, Gate, messageOf, sleep } from "@nodeyard/runtime";
 import { MachineError } from "../../../errors.ts";
-import { inTurn } from "../../../in-turn.ts";
 import { howToInstall, run } from "../../edge/run.ts";
 import type { Bind } from "../lxc-config.ts";
 
@@ -30,7 +29,7 @@ export class Lxcfs {
   readonly #clock: Clock;
   readonly #mount: string;
   readonly #say: (line: string) => void;
-  readonly #turn = inTurn();
+  readonly #turn = new Gate(1);
   /** That it does not run was logged. Once is enough: each start asks again. */
   #reported = false;
 
@@ -43,7 +42,7 @@ export class Lxcfs {
 
   /** Files that a sliver sees instead of the machine's; empty when lxcfs is not installed or does not run. */
   binds(signal: AbortSignal): Promise<readonly Bind[]> {
-    return this.#turn(async () => {
+    return this.#turn.run(async () => {
       if (!(await this.#serves())) {
         try {
           await this.#start(signal);
@@ -66,7 +65,7 @@ export class Lxcfs {
 
   /** Ends lxcfs after the last sliver. */
   async leave(signal: AbortSignal): Promise<void> {
-    await this.#turn(async () => {
+    await this.#turn.run(async () => {
       if (await this.#mounted()) await run(["umount", "--lazy", this.#mount], { signal });
       // lxcfs ends with the last copy of its mount, which a process in another mount namespace may keep for long. So it is killed.
       const file = `${this.#mount}.pid`;

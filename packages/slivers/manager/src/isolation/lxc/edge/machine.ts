@@ -1,8 +1,7 @@
 import { chmod, mkdir, readdir, readFile, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, messageOf } from "@nodeyard/runtime";
+import { type Clock, Gate, messageOf } from "@nodeyard/runtime";
 import { MachineError } from "../../../errors.ts";
-import { inTurn } from "../../../in-turn.ts";
 import { Cgroups } from "../../cgroups/edge/cgroups.ts";
 import { strayingGroup } from "../../cgroups/limits.ts";
 import { writeAtomic } from "../../edge/files.ts";
@@ -115,7 +114,7 @@ export class SliverMachine {
   readonly lxcfs: Lxcfs;
   readonly seccomp: string;
   /** Runs one piece of work at a time, because shared resources must not be removed while a sliver starts to use them. */
-  readonly exclusive = inTurn();
+  readonly exclusive = new Gate(1);
   /** From `prepare` or `prepareToEnd` on. */
   cgroups!: Cgroups;
   /** Processes and threads that all slivers together may have; from `prepare` on. */
@@ -172,12 +171,12 @@ export class SliverMachine {
    * folder and removes nothing.
    */
   noRemoval(): Promise<void> {
-    return this.exclusive(async () => undefined);
+    return this.exclusive.run(async () => undefined);
   }
 
   /** Called after a sliver was removed. After the last one, only files of slivers are left on the machine. */
   async leave(signal: AbortSignal): Promise<void> {
-    await this.exclusive(async () => {
+    await this.exclusive.run(async () => {
       if ((await this.folders.list()).length > 0) return;
       await this.network.remove(signal);
       await this.lxcfs.leave(signal);

@@ -1,6 +1,6 @@
 import { chmod, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { tail } from "@nodeyard/runtime";
+import { jsonOrUndefined, tail } from "@nodeyard/runtime";
 import { RESOURCES, type Rspec } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
 import { syncPath, together, writeAtomic } from "../../edge/files.ts";
@@ -54,15 +54,6 @@ function markText(mark: Mark): string {
   return `${JSON.stringify(mark, undefined, 2)}\n`;
 }
 
-/** Undefined for a damaged mark: the sliver exists and is broken. */
-function readMark(text: string): Mark | undefined {
-  try {
-    return schema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
-}
-
 /** Stored files of each sliver besides its root: its mark, keys and configurations. The mark's name is the folder's name. */
 export class SliverFolders {
   readonly #folder: string;
@@ -113,7 +104,7 @@ export class SliverFolders {
     return readdir(this.#folder).catch(() => []);
   }
 
-  /** Undefined when the mark is missing or unreadable. */
+  /** Undefined when the mark is missing, or damaged: then the sliver exists and is broken. */
   async read(mark: string): Promise<Mark | undefined> {
     const path = this.path(mark, "mark.json");
     const found = await stat(path, { bigint: true }).catch(() => undefined);
@@ -121,7 +112,7 @@ export class SliverFolders {
     const known = this.#known.get(mark);
     if (found !== undefined && known?.file === file) return known.mark;
     const text = await readFile(path, "utf8").catch(() => undefined);
-    const read = text === undefined ? undefined : readMark(text);
+    const read = text === undefined ? undefined : schema.safeParse(jsonOrUndefined(text)).data;
     // A file that could not be read now, for want of descriptors, is read at the next look.
     if (found === undefined || text === undefined) this.#known.delete(mark);
     else this.#known.set(mark, { file, mark: read });

@@ -1,9 +1,8 @@
 import { chown, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf } from "@nodeyard/runtime";
+import { Gate, jsonOrUndefined, messageOf } from "@nodeyard/runtime";
 import type { CacheReport, SliverVolume } from "@nodeyard/sliver-protocol";
 import { CacheError } from "../../../errors.ts";
-import { inTurn } from "../../../in-turn.ts";
 import type { CacheChange } from "../../contract.ts";
 import { HALF, writeAtomic } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
@@ -38,7 +37,7 @@ export class CacheStore {
   readonly #part: number;
   readonly #caches = new Map<string, Cache>();
   /** A version must not go between its choice and its copy. */
-  readonly #turn = inTurn();
+  readonly #turn = new Gate(1);
 
   constructor(pool: Pool, part: number, options: PoolTools) {
     this.#pool = pool;
@@ -65,7 +64,8 @@ export class CacheStore {
     for (const name of names) if (name.endsWith(HALF)) await rm(join(this.#folder, name), { force: true });
     for (const file of names.filter((name) => /^[0-9a-f]{32}\.json$/.test(name))) {
       const text = await readFile(join(this.#folder, file), "utf8");
-      const cache = readNote(text);
+      // Of a damaged note there is no cache.
+      const cache = cacheSchema.safeParse(jsonOrUndefined(text)).data;
       if (cache !== undefined && (await exists(join(this.#folder, cache.version))))
         this.#caches.set(file.slice(0, 32), cache);
       else await rm(join(this.#folder, file), { force: true });
@@ -89,7 +89,7 @@ export class CacheStore {
   ): Promise<Volume[]> {
     const all: Volume[] = [];
     for (const volume of volumes)
-      all.push({ ...volume, ...(await this.#turn(() => this.#copy(mark, volume, owner, signal))) });
+      all.push({ ...volume, ...(await this.#turn.run(() => this.#copy(mark, volume, owner, signal))) });
     return all;
   }
 
@@ -129,10 +129,12 @@ export class CacheStore {
     signal: AbortSignal,
   ): Promise<void> {
     for (const volume of volumes) {
-      await this.#turn(() => this.#commit(mark, by, volume, ended, signal)).catch((error) => {
-        signal.throwIfAborted();
-        this.#options.onProgress(`cache ${volume.name} of ${by} is not kept: ${messageOf(error)}`);
-      });
+      await this.#turn
+        .run(() => this.#commit(mark, by, volume, ended, signal))
+        .catch((error) => {
+          signal.throwIfAborted();
+          this.#options.onProgress(`cache ${volume.name} of ${by} is not kept: ${messageOf(error)}`);
+        });
       await this.#copies.remove(`${mark}.${volume.name}`, signal);
     }
   }
@@ -170,7 +172,7 @@ export class CacheStore {
 
   /** Throws CacheError. */
   change(id: string, change: CacheChange, signal: AbortSignal): Promise<void> {
-    return this.#turn(async () => {
+    return this.#turn.run(async () => {
       const cache = this.#caches.get(id);
       if (cache === undefined)
         throw new CacheError(`there is no cache ${id}; "nodeyard caches list" names them`);
@@ -233,14 +235,5 @@ export class CacheStore {
   /** Seconds since the Unix epoch. */
   #now(): number {
     return Math.floor(this.#options.clock.now() / 1000);
-  }
-}
-
-/** Undefined for a damaged note: then there is no cache. */
-function readNote(text: string): Cache | undefined {
-  try {
-    return cacheSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
   }
 }

@@ -1,6 +1,5 @@
-import type { Clock } from "@nodeyard/runtime";
+import { type Clock, Gate } from "@nodeyard/runtime";
 import { type ImageTrialRules, ImageTrials, type MadeOf } from "../../../core/image-trials.ts";
-import { inTurn } from "../../../in-turn.ts";
 import { ImageNames, type Noted } from "./image-names.ts";
 
 /**
@@ -10,7 +9,7 @@ import { ImageNames, type Noted } from "./image-names.ts";
 export class TriedNames extends ImageNames {
   /** Undefined: a new version serves at once. */
   readonly trials: ImageTrials | undefined;
-  readonly #writing = inTurn();
+  readonly #writing = new Gate(1);
 
   constructor(folder: string, rules: ImageTrialRules | undefined, clock: Clock) {
     super(folder);
@@ -29,7 +28,7 @@ export class TriedNames extends ImageNames {
   async note(name: string, now: Noted, former: string | undefined): Promise<void> {
     this.#serve(name, former);
     this.trials?.offer(name, now.digest);
-    await this.#writing(() => this.write(name, { ...now, versions: this.trials?.of(name) }));
+    await this.#writing.run(() => this.write(name, { ...now, versions: this.trials?.of(name) }));
   }
 
   /** As of ImageTrials; durable when it resolves. */
@@ -38,7 +37,7 @@ export class TriedNames extends ImageNames {
     if (this.trials === undefined || before === undefined) return false;
     const again = this.trials.count(made, incarnation, ms);
     if (this.trials.of(made.name) !== before)
-      await this.#writing(async () => {
+      await this.#writing.run(async () => {
         const noted = await this.read(made.name);
         if (noted !== undefined)
           await this.write(made.name, { ...noted, versions: this.trials?.of(made.name) });
