@@ -38,10 +38,13 @@ export default defineConfig({
   test: {
     ...everySuite,
     projects: [
-      // Many files share one process and what it has loaded, which saves two fifths of their processor time: a file gives back what it
-      // replaces (environment, globals, timers).
+      // Files share processes, as in Suite.
       suite(QUICK, ALL, NOT_QUICK, { isolate: false }),
-      ...SLOW.map(({ name, include }) => suite(name, include, NOT_HERE, { testTimeout: patient(600_000) })),
+      ...SLOW.map(({ name, include, sharesProcesses }, index) => {
+        const before = SLOW.slice(0, index).flatMap((one) => one.include);
+        const more = { testTimeout: patient(600_000), isolate: !sharesProcesses };
+        return suite(name, include, [...NOT_HERE, ...before], more);
+      }),
     ],
     pool: "forks",
     // One more than cores: many files wait for real servers, not for the processor. In CI other suites run beside these.

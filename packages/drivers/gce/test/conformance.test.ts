@@ -19,6 +19,7 @@ function conformanceRig(settings: Partial<GceSettings>): ConformanceRig {
   const { cloud, clock } = rig;
   const config = compile({ small: {} }, UPLOADS);
   const [pool] = config.pools;
+  let compresses = false;
   const faults = (...all: GceSettings["faults"]) => cloud.set({ faults: all });
   /** A person's call. */
   const call = (method: string, path: string, body: object) =>
@@ -40,11 +41,12 @@ function conformanceRig(settings: Partial<GceSettings>): ConformanceRig {
     label: pool!.labels.get("small")!,
     open: (installation, purpose = "serve") => rig.open(config, { installation, purpose }),
     openElsewhere: (installation) => rig.open(elsewhere, { installation }),
-    drive: (work) => rig.drive(work, true),
+    drive: (work) => rig.drive(work, compresses),
     settle: () => clock.advance(30_000),
     writes: async () =>
       cloud.calls.filter(({ call: name }) => !/^GET |\.(get|list|aggregated)/i.test(name)).length,
     image: async () => {
+      compresses = true;
       rig.files.set(IMAGE.file, CONTENT);
       return IMAGE;
     },
