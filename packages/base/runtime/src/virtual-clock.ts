@@ -72,6 +72,11 @@ export class VirtualClock implements Clock {
     return this.#pending;
   }
 
+  /** Milliseconds until the next timer fires; Infinity: there is none. */
+  get untilNext(): number {
+    return (this.#next()?.at ?? Number.POSITIVE_INFINITY) - this.#mono;
+  }
+
   /** Moves only the wall clock, as an administrator can. */
   jump(ms: number): void {
     this.#now += ms;

@@ -103,10 +103,12 @@ function judge(state: State, turn: Turn, key: string): void {
 /** A label whose budget is spent stays closed until a launch succeeds. While the budget refills, one request at a time may try. */
 function judgeLabel(state: State, turn: Turn, key: string, label: string, tally: Tally | undefined): void {
   const rule = state.policy.failures;
-  if (tally === undefined || isTrusted(tally, rule) || tally.row === 0)
-    return openLabel(state, turn, key, tally);
+  if (tally === undefined || isTrusted(tally, rule)) return openLabel(state, turn, key, tally);
+  const hasRoom = places(tally, turn.steady, rule) > 0;
+  // Without room no launch of it begins, even where the row is over: its record has gone, and what this launcher counted has not drained.
+  if (hasRoom && tally.row === 0) return openLabel(state, turn, key, tally);
   // Failures in a row that have not spent the budget close nothing.
-  if (places(tally, turn.steady, rule) > 0 && !state.gates.closed.has(key)) return;
+  if (hasRoom && !state.gates.closed.has(key)) return;
   const until = roomAt(tally, turn.steady, rule);
   const known = factsOf(state, turn, { tally });
   const opened = !state.gates.closed.has(key);

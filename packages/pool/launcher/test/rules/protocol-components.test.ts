@@ -294,6 +294,7 @@ describe("a new configuration", () => {
       launcher.reconfigure(launcherConfig([fakeProvider("cloud", { "launch-retries": 7 })])),
     );
     await world.fulfilled(id);
+    await world.until("the launch is counted", () => counters.value("launcher.launches") > 0);
     expect(counters.value("launcher.launches", { result: "ready" })).toBe(1);
     expect(counters.value("launcher.launches")).toBe(1);
   });
