@@ -1,3 +1,4 @@
+export { Batches } from "./batches.ts";
 export {
   abortable,
   type Clock,

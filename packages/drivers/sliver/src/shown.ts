@@ -68,16 +68,8 @@ export async function machineOf(
     return await abortable(look(limit.signal), limit.signal);
   } catch (error) {
     signal.throwIfAborted();
-    const unknown = {
-      capacity: {},
-      guaranteed: {},
-      uses: {},
-      remarks: [],
-      caches: [],
-      spares: [],
-      slivers: [],
-    };
-    return { name, error: messageOf(error), ...unknown };
+    const amounts = { capacity: {}, guaranteed: {}, uses: {} };
+    return { name, error: messageOf(error), ...amounts, remarks: [], caches: [], spares: [], slivers: [] };
   }
 }
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Deadline } from "@nodeyard/runtime";
+import { Batches, type Deadline } from "@nodeyard/runtime";
 import type { SliverClient } from "./client.ts";
 import { type DocumentInput, parseSliver, type SliverSpec, type SliverSpecInput } from "./document.ts";
 import {
@@ -55,8 +55,7 @@ const MAX_WAITING = 1024;
  */
 export class DocumentWriter {
   readonly #options: DocumentWriterOptions;
-  #waiting: Waiting[] = [];
-  #running = false;
+  readonly #batches = new Batches<Waiting>((batch) => this.#settle(batch));
 
   constructor(options: DocumentWriterOptions) {
     this.#options = options;
@@ -64,22 +63,20 @@ export class DocumentWriter {
 
   /**
    * Applies a change. When it resolves, the change is durable on the node, and the report says what the node refused. Rejects with the
-   * error
-   * of `edit`, GrammarError, SliverOwnedError, SliverFencedError, SliverStoreLostError, SliverContendedError, SliverBusyError,
+   * error of `edit`, GrammarError, SliverOwnedError, SliverFencedError, SliverStoreLostError, SliverContendedError, SliverBusyError,
    * SliverFaultError, or SliverUnreachableError (then it is unknown whether the node took the change). A change that is being delivered
-   * when
-   * `signal` aborts may still be applied.
+   * when `signal` aborts may still be applied.
    */
   change(edit: Edit, signal: AbortSignal): Promise<NodeReport> {
     signal.throwIfAborted();
-    const count = this.#waiting.length;
+    const count = this.#batches.waiting.length;
     if (count >= MAX_WAITING)
       return Promise.reject(
         new SliverBusyError(`${count} changes wait for node ${this.#options.node} already; try again`),
       );
     return new Promise((resolve, reject) => {
       const onAbort = () => {
-        this.#waiting = this.#waiting.filter((one) => one !== waiting);
+        this.#batches.remove(waiting);
         reject(signal.reason);
       };
       const ends =
@@ -90,27 +87,17 @@ export class DocumentWriter {
         };
       const waiting: Waiting = { edit, resolve: ends(resolve), reject: ends(reject) };
       signal.addEventListener("abort", onAbort, { once: true });
-      this.#waiting.push(waiting);
-      void this.#run();
+      this.#batches.add(waiting);
     });
   }
 
-  async #run(): Promise<void> {
-    if (this.#running) return;
-    this.#running = true;
-    // Changes made in the same turn of the event loop go together.
-    await Promise.resolve();
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting;
-      this.#waiting = [];
-      using limit = this.#options.limit();
-      try {
-        await this.#deliver(batch, limit.signal);
-      } catch (error) {
-        for (const { reject } of batch) reject(error);
-      }
+  async #settle(batch: readonly Waiting[]): Promise<void> {
+    using limit = this.#options.limit();
+    try {
+      await this.#deliver(batch, limit.signal);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
     }
-    this.#running = false;
   }
 
   async #deliver(batch: readonly Waiting[], signal: AbortSignal): Promise<void> {

@@ -16,6 +16,11 @@ import {
 const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const amount = z.number().int().min(0).max(MAX_AMOUNT);
 
+const line = z
+  .string()
+  .max(256)
+  .regex(/^[^\p{Cc}]*$/u);
+
 const rspec = z
   .record(z.string(), amount)
   .superRefine((value, context) => {
@@ -71,16 +76,7 @@ const volume = z.strictObject({
   /** KiB at most, whether shared with the cache or not. */
   size: z.number().int().min(1024).max(MAX_AMOUNT),
   /** Whose cache it is, and which: equal keys share one. Absent: nobody's, so it begins empty and leaves nothing. */
-  key: z
-    .array(
-      z
-        .string()
-        .max(256)
-        .regex(/^[^\p{Cc}]*$/u),
-    )
-    .min(1)
-    .max(16)
-    .optional(),
+  key: z.array(line).min(1).max(16).optional(),
   /** `at-end`: what is in it becomes the cache when the sliver has ended. The other words are the writer's own: when it will say so. */
   commit: z.enum(["never", "success", "always", "at-end"]).default("never"),
   /** Seconds since the cache began empty after which it is not used any more. Absent: no limit. */
@@ -122,13 +118,7 @@ const sliver = z.strictObject({
   loans: z.array(loan).max(MAX_LOANS).optional(),
   /** Notes of the writer, returned in each report: to which node it belongs. The manager does not interpret them. */
   tags: z
-    .record(
-      z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/),
-      z
-        .string()
-        .max(256)
-        .regex(/^[^\p{Cc}]*$/u),
-    )
+    .record(z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/), line)
     .refine((tags) => Object.keys(tags).length <= 16, "has more than 16 tags")
     .default({}),
 });

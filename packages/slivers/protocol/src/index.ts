@@ -18,54 +18,12 @@ export {
 export { DocumentWriter, type DocumentWriterOptions, type Edit } from "./document-writer.ts";
 export { createSigningKeys, readSigningKeys, rotateSigningKeysFile } from "./edge/signing-keys-file.ts";
 export { CONTROL_USER, type SshTarget, sshArguments, sshTransport } from "./edge/ssh-transport.ts";
-export { commandTransport, unixTransport } from "./edge/transports.ts";
-export {
-  GrammarError,
-  KeyFileError,
-  KeySetError,
-  SignatureError,
-  SliverBusyError,
-  SliverContendedError,
-  SliverFaultError,
-  SliverFencedError,
-  SliverOwnedError,
-  SliverProtocolError,
-  SliverStoreLostError,
-  SliverUnreachableError,
-  TicketError,
-} from "./errors.ts";
-export {
-  CACHE_PATH,
-  CLASS,
-  IMAGE,
-  isResource,
-  MAX_AMOUNT,
-  NAME,
-  NODE_ID,
-  RESOURCES,
-  type Resource,
-  type Rspec,
-  sshKey,
-  UNITS,
-} from "./grammar.ts";
+export { collect, commandTransport, unixTransport } from "./edge/transports.ts";
+export * from "./errors.ts";
+export * from "./grammar.ts";
 export { type KeySet, parseKeySet, rotate } from "./key-set.ts";
 export { type SliverPaths, sliverPaths } from "./launcher-keys.ts";
-export type {
-  CacheReport,
-  ImageTrial,
-  KilledSliver,
-  LoanRefusal,
-  LoanStatus,
-  NodeDocument,
-  NodeReport,
-  Phase,
-  Refusal,
-  SliverReport,
-  SliverUsage,
-  SpareReport,
-  UsageKey,
-  VolumeReport,
-} from "./report.ts";
+export type * from "./report.ts";
 export { rawPublicKey, type Signer, signerFromPem, signText, verifyText } from "./signed.ts";
 export {
   decodeSigningKeys,

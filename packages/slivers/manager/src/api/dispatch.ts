@@ -1,9 +1,10 @@
 import { messageOf } from "@nodeyard/runtime";
 import { type Caller, permitTarget, permitWithoutTarget } from "../core/permit.ts";
-import type { WireProfile } from "../core/profiles.ts";
+
 import type { SliverRecord } from "../core/record.ts";
 import type { Manager } from "../manager/manager.ts";
 import {
+  type Context,
   DENIED,
   type Dialect,
   Fault,
@@ -41,82 +42,67 @@ export type Audit = (entry: AuditEntry) => void;
 /** Longest name in log lines and faults. */
 const SHOWN = 64;
 
+/** What a call needs beside its caller. */
+export type CallContext = Omit<Context, "caller"> & { readonly audit: Audit };
+
 /**
- * Decides about calls and runs them. Every decision is written to the audit log before it takes effect. All errors of dialects and
- * methods leave as Fault.
+ * Decides about the call that `read` returns, and runs it. Every decision is written to the audit log before it takes effect. The checks
+ * have the order of the old manager, except that permission is checked before existence, so that callers cannot find out which names exist.
+ * All errors of dialects and methods leave as Fault.
  */
-export class Dispatcher {
-  readonly #manager: Manager;
-  readonly #profile: WireProfile;
-  readonly #audit: Audit;
-
-  constructor(manager: Manager, profile: WireProfile, audit: Audit) {
-    this.#manager = manager;
-    this.#profile = profile;
-    this.#audit = audit;
-  }
-
-  /**
-   * Runs the call that `read` returns. The checks have the order of the old manager, except that permission is checked before existence, so
-   * that callers cannot find out which names exist. Rejects with Fault.
-   */
-  async call(dialect: Dialect, caller: Caller, read: () => Call): Promise<unknown> {
-    let call: Call = { method: "", params: [] };
-    const note = (verdict: AuditEntry["verdict"], fault?: Fault) =>
-      this.#note(dialect, caller, call, verdict, fault);
-    // Dialects translate errors of a running method differently from errors before it runs.
-    let runs = false;
-    try {
-      call = read();
-      const { method: name, params } = call;
-      const method = methodOf(dialect, name);
-      const arity = method.params.length;
-      if (params.length !== arity)
-        throw new Fault(WRONG_COUNT, `Invalid argument count: got ${params.length}, expecting ${arity}.`);
-      if (!this.#permits(caller, name, method, params[0])) throw dialect.denied(caller);
-      note("allowed");
-      const context = { manager: this.#manager, profile: this.#profile, dialect, caller };
-      const record = method.about && this.#target(params[0]);
-      runs = true;
-      return await (record === undefined
-        ? method.run!(context, params)
-        : method.about!(context, record, params.slice(1)));
-    } catch (error) {
-      const fault = faultOf(error);
-      const out = runs ? dialect.inner(fault) : fault;
-      note(fault.code === DENIED ? "denied" : "fault", out);
-      throw out;
-    }
-  }
-
-  /** Whether the caller may make this call, by its role and by what the sliver delegates. */
-  #permits(caller: Caller, name: string, { about }: Method, target: unknown): boolean {
-    if (about === undefined) return permitWithoutTarget(caller, name);
-    const sliver = typeof target === "string" ? target : "";
-    return permitTarget(caller, name, sliver, this.#manager.state.records.get(sliver));
-  }
-
-  /** Throws a fault for a name without a sliver. Only callers that may know it come so far. */
-  #target(target: unknown): SliverRecord {
-    const record = typeof target === "string" ? this.#manager.state.records.get(target) : undefined;
-    if (record?.kind !== "sliver")
-      throw wrongArgument(`the first argument must be a sliver name, not ${shown(target)}`);
-    return record;
-  }
-
-  #note(
-    dialect: Dialect,
-    { account, role }: Caller,
-    { method, params }: Call,
-    verdict: AuditEntry["verdict"],
-    fault?: Fault,
-  ): void {
+export async function dispatch(
+  { audit, ...context }: CallContext,
+  caller: Caller,
+  read: () => Call,
+): Promise<unknown> {
+  const { manager, dialect } = context;
+  let call: Call = { method: "", params: [] };
+  const note = (verdict: AuditEntry["verdict"], fault?: Fault) => {
+    const { method, params } = call;
     const target = METHODS.get(method)?.about === undefined ? {} : { target: shown(params[0]) };
     const why = fault === undefined ? {} : { code: fault.code, message: fault.message.slice(0, 200) };
-    const at = new Date(this.#manager.options.clock.now()).toISOString();
+    const at = new Date(manager.options.clock.now()).toISOString();
+    const { account, role } = caller;
     const entry = { at, account, role, dialect: dialect.name, method: method.slice(0, SHOWN), ...target };
-    this.#audit({ ...entry, verdict, ...why });
+    audit({ ...entry, verdict, ...why });
+  };
+  // Dialects translate errors of a running method differently from errors before it runs.
+  let runs = false;
+  try {
+    call = read();
+    const { method: name, params } = call;
+    const method = methodOf(dialect, name);
+    const arity = method.params.length;
+    if (params.length !== arity)
+      throw new Fault(WRONG_COUNT, `Invalid argument count: got ${params.length}, expecting ${arity}.`);
+    if (!permits(manager, caller, name, method, params[0])) throw dialect.denied(caller);
+    note("allowed");
+    const record = method.about && targetOf(manager, params[0]);
+    runs = true;
+    return await (record === undefined
+      ? method.run!({ ...context, caller }, params)
+      : method.about!({ ...context, caller }, record, params.slice(1)));
+  } catch (error) {
+    const fault = faultOf(error);
+    const out = runs ? dialect.inner(fault) : fault;
+    note(fault.code === DENIED ? "denied" : "fault", out);
+    throw out;
   }
+}
+
+/** Whether the caller may make this call, by its role and by what the sliver delegates. */
+function permits({ state }: Manager, caller: Caller, name: string, { about }: Method, target: unknown) {
+  if (about === undefined) return permitWithoutTarget(caller, name);
+  const sliver = typeof target === "string" ? target : "";
+  return permitTarget(caller, name, sliver, state.records.get(sliver));
+}
+
+/** Throws a fault for a name without a sliver. Only callers that may know it come so far. */
+function targetOf({ state }: Manager, target: unknown): SliverRecord {
+  const record = typeof target === "string" ? state.records.get(target) : undefined;
+  if (record?.kind !== "sliver")
+    throw wrongArgument(`the first argument must be a sliver name, not ${shown(target)}`);
+  return record;
 }
 
 /** An error without a code becomes UNEXPECTED, with its class in the text. */

@@ -4,7 +4,7 @@ import { PROFILES, type ProfileName } from "../core/profiles.ts";
 import { XmlRpcError } from "../errors.ts";
 import type { Manager } from "../manager/manager.ts";
 import { nativeDialect, wireDialect } from "./dialects.ts";
-import { type Audit, Dispatcher } from "./dispatch.ts";
+import { type Audit, dispatch } from "./dispatch.ts";
 import { Fault, UNEXPECTED } from "./method.ts";
 import { isJson, type ParsedRequest } from "./parse-request.ts";
 import { writeFault, writeResponse, type XmlRpcValue } from "./xmlrpc/write.ts";
@@ -24,7 +24,7 @@ export type Handler = (request: ParsedRequest, caller: Caller) => Promise<ApiRes
  * `/json/v2`; Nodeyard's own dialect at `/json`. A request that is no call gets a fault as its answer.
  */
 export function createHandler(manager: Manager, profile: ProfileName, audit: Audit): Handler {
-  const dispatcher = new Dispatcher(manager, PROFILES[profile], audit);
+  const common = { manager, profile: PROFILES[profile], audit };
   const wire = { r0: wireDialect(PROFILES.r0), v2: wireDialect(PROFILES.v2) };
   const dialects = new Map([
     ["/", wire[profile]],
@@ -41,7 +41,7 @@ export function createHandler(manager: Manager, profile: ProfileName, audit: Aud
     if (method !== "POST") return plain(405, "send a call with POST\n");
     const codec = isJson(path) ? JSON_CODEC : XML;
     try {
-      const result = await dispatcher.call(dialect, caller, () => {
+      const result = await dispatch({ ...common, dialect }, caller, () => {
         if (call === undefined) throw new Fault(UNEXPECTED, wrong ?? "no call");
         return call;
       });

@@ -7,6 +7,11 @@ import { readJson } from "../read-json.ts";
 const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const path = z.string().regex(/^\/[^\0\n]*$/, "must be an absolute path");
 const device = z.string().regex(/^\/dev(?:\/[A-Za-z0-9_+-][A-Za-z0-9._+-]*)+$/, "must be a path below /dev");
+const devices = z
+  .array(device)
+  .min(1)
+  .max(16)
+  .transform((files) => files.join(" "));
 const httpsUrl = z
   .string()
   .refine(isHttps, "must be a URL that begins with https://, without a user and a password");
@@ -50,23 +55,7 @@ const schema = z.strictObject({
       /** Slivers that are kept running without a login, of the kinds that were asked for last. A document gets one at once. */
       spares: whole.max(64).default(0),
       /** Devices by class, each for one sliver at a time: its file, or all files of it. One that is listed twice may be had by two. */
-      devices: z
-        .record(
-          z.string().regex(CLASS),
-          z
-            .array(
-              z.union([
-                device,
-                z
-                  .array(device)
-                  .min(1)
-                  .max(16)
-                  .transform((files) => files.join(" ")),
-              ]),
-            )
-            .max(64),
-        )
-        .default({}),
+      devices: z.record(z.string().regex(CLASS), z.array(z.union([device, devices])).max(64)).default({}),
     })
     .prefault({}),
   /** The Unix user of all control accounts. Its only program is the forwarder. */

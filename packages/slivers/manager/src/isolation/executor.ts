@@ -3,29 +3,18 @@ import type { StepKind, Task } from "../core/plan.ts";
 import { LenderStuckError, StepTimeoutError, StoppingError } from "../errors.ts";
 import type { BackEnd } from "./contract.ts";
 
-/** How many slivers may be in the same kind of step at once. */
-const PARALLEL: Readonly<Record<StepKind, number>> = {
-  create: 2,
-  configure: 4,
-  start: 4,
-  stop: 4,
-  destroy: 2,
-};
-
-/** Time limits of steps, milliseconds. */
-const DEADLINES: Readonly<Record<StepKind, number>> = {
-  create: 900_000,
-  configure: 60_000,
-  start: 120_000,
-  stop: 60_000,
-  destroy: 300_000,
-};
-
 /**
- * How long a step holds its place among the others of its kind, milliseconds. Beyond it goes on without one: a sliver whose SSH server never
- * answers, or whose processes resist their end, must not keep others waiting.
+ * How many slivers may be in the same kind of step at once, and milliseconds: the step's time limit, and how long it holds its place among
+ * the others of its kind. Beyond that it goes on without one: a sliver whose SSH server never answers, or whose processes resist their end,
+ * must not keep others waiting.
  */
-const PLACES: Readonly<Partial<Record<StepKind, number>>> = { start: 5_000, stop: 20_000, destroy: 20_000 };
+const STEPS: Readonly<Record<StepKind, { atOnce: number; limit: number; place?: number }>> = {
+  create: { atOnce: 2, limit: 900_000 },
+  configure: { atOnce: 4, limit: 60_000 },
+  start: { atOnce: 4, limit: 120_000, place: 5_000 },
+  stop: { atOnce: 4, limit: 60_000, place: 20_000 },
+  destroy: { atOnce: 2, limit: 300_000, place: 20_000 },
+};
 
 /** The result of a task. */
 export interface Outcome {
@@ -62,7 +51,7 @@ export class Executor {
   readonly #backEnd: BackEnd;
   readonly #clock: Clock;
   readonly #gates = Object.fromEntries(
-    Object.entries(PARALLEL).map(([step, count]) => [step, new Gate(count)]),
+    Object.entries(STEPS).map(([step, { atOnce }]) => [step, new Gate(atOnce)]),
   ) as Readonly<Record<StepKind, Gate>>;
   /** By incarnation: what was submitted and has not ended, waiting tasks too. */
   readonly #running = new Map<number, Running>();
@@ -127,13 +116,13 @@ export class Executor {
     this.#note(task, "waiting");
     let work: Promise<readonly string[] | undefined> | undefined;
     const perform = async () => {
-      const limit = DEADLINES[step];
+      const { limit, place: held = limit } = STEPS[step];
       this.#note(task, step, limit);
       const late = () => new StepTimeoutError(`${step} of ${task.name} took more than ${limit / 1000} s`);
       const { signal, cancel } = deadline(this.#clock, limit, late, this.#stop.signal);
       work = this.#perform(task, step, signal).finally(cancel);
       // A step that ignores its signal blocks its own sliver, but must not block others, so its place is free again.
-      const place = deadline(this.#clock, PLACES[step] ?? limit, late, signal);
+      const place = deadline(this.#clock, held, late, signal);
       await abortable(work, place.signal).catch(() => undefined);
       place.cancel();
     };

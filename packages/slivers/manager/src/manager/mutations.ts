@@ -1,3 +1,4 @@
+import { Batches } from "@nodeyard/runtime";
 import type { State } from "../core/record.ts";
 import { BusyError } from "../errors.ts";
 
@@ -27,8 +28,7 @@ interface Waiting {
 export class Mutations {
   #state: State;
   #revision = 0;
-  #waiting: Waiting[] = [];
-  #running: Promise<void> | undefined;
+  readonly #batches = new Batches<Waiting>((batch) => this.#write(batch));
   readonly #save: (state: State) => Promise<void>;
 
   constructor(state: State, save: (state: State) => Promise<void>) {
@@ -52,36 +52,23 @@ export class Mutations {
   change<T>(decide: (state: State) => Change<T>, sliver?: string): Promise<T> {
     const busy = this.#busy(sliver);
     if (busy !== undefined) return Promise.reject(new BusyError(`${busy}; try again`));
-    const done = new Promise<unknown>((resolve, reject) => {
-      this.#waiting.push({ decide, resolve, reject, sliver });
-    });
-    this.#running ??= this.#run();
-    return done as Promise<T>;
+    return new Promise<unknown>((resolve, reject) => {
+      this.#batches.add({ decide, resolve, reject, sliver });
+    }) as Promise<T>;
   }
 
   /** Resolves when every change so far is durable or refused. */
-  async settled(): Promise<void> {
-    await this.#running;
+  settled(): Promise<void> {
+    return this.#batches.settled();
   }
 
   #busy(sliver: string | undefined): string | undefined {
-    const waiting = this.#waiting;
+    const { waiting } = this.#batches;
     if (waiting.length >= MAX_WAITING) return `${MAX_WAITING} changes wait for the disk already`;
     if (sliver === undefined) return undefined;
     if (waiting.some((one) => one.sliver === sliver)) return `a change of ${sliver} waits already`;
     const ofSlivers = waiting.filter((one) => one.sliver !== undefined).length;
     return ofSlivers < MAX_OF_SLIVERS ? undefined : `${MAX_OF_SLIVERS} changes of slivers wait already`;
-  }
-
-  async #run(): Promise<void> {
-    // Changes that are requested in the same turn of the event loop share one write.
-    await Promise.resolve();
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting;
-      this.#waiting = [];
-      await this.#write(batch);
-    }
-    this.#running = undefined;
   }
 
   async #write(batch: readonly Waiting[]): Promise<void> {

@@ -9,36 +9,37 @@ import type { Manager } from "./manager.ts";
 export function converged(manager: Manager, incarnation: number, ms: number): Promise<void> {
   const { revision } = manager;
   const failed = manager.failures.of(incarnation);
-  return new Promise((resolve, reject) => {
-    const end = (error?: Error) => {
-      timer.cancel();
-      forget();
-      if (error === undefined) resolve();
-      else reject(error);
-    };
-    const late = () => end(new NotYetError("not finished yet; ask again"));
-    const timer = manager.options.clock.setTimer(ms, late, { background: true });
-    const forget = manager.onSync(() => {
-      const failure = manager.failures.of(incarnation);
-      if (failure !== undefined && failure !== failed)
-        end(new NotYetError(messageOf(failure.error), { cause: failure.error }));
-      else if (manager.isDone(incarnation, revision)) end();
-    });
-    manager.requestSync();
+  const done = afterSync(manager, ms, (late) => {
+    const failure = manager.failures.of(incarnation);
+    if (late) throw new NotYetError("not finished yet; ask again");
+    if (failure !== undefined && failure !== failed)
+      throw new NotYetError(messageOf(failure.error), { cause: failure.error });
+    return manager.isDone(incarnation, revision);
   });
+  manager.requestSync();
+  return done;
 }
 
 /** Resolves when the machine has been inspected since `sequence`, or after `ms`. */
 export function watched(manager: Manager, sequence: number, ms: number): Promise<void> {
   // The count restarts at 0 with the process, so any other number means a change.
-  if (manager.sequence !== sequence) return Promise.resolve();
-  return new Promise((resolve) => {
-    const end = () => {
+  return manager.sequence === sequence ? afterSync(manager, ms, () => true) : Promise.resolve();
+}
+
+/** Calls `check` after each sync until it returns true, which resolves, or throws, which rejects; after `ms` once more, with `late`. */
+function afterSync(manager: Manager, ms: number, check: (late: boolean) => boolean): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const look = (late: boolean) => {
+      try {
+        if (!check(late)) return;
+        resolve();
+      } catch (error) {
+        reject(error);
+      }
       timer.cancel();
       forget();
-      resolve();
     };
-    const timer = manager.options.clock.setTimer(ms, end, { background: true });
-    const forget = manager.onSync(end);
+    const timer = manager.options.clock.setTimer(ms, () => look(true), { background: true });
+    const forget = manager.onSync(() => look(false));
   });
 }

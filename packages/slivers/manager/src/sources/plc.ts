@@ -1,13 +1,13 @@
 import { createHmac } from "node:crypto";
-import type { Clock, Random } from "@nodeyard/runtime";
+
 import { parseResponse } from "../api/xmlrpc/parse.ts";
 import { writeCall, type XmlRpcValue } from "../api/xmlrpc/write.ts";
 import { readGetSlivers } from "../core/get-slivers.ts";
 import type { WireProfile } from "../core/profiles.ts";
 import { PlcFaultError, PlcTimeoutError } from "../errors.ts";
 import { takeDocument } from "../manager/documents.ts";
-import type { Manager, ManagerLog } from "../manager/manager.ts";
-import { Poller } from "./poller.ts";
+import type { Manager } from "../manager/manager.ts";
+import { Poller, type PollerTools } from "./poller.ts";
 
 /** Sends one XML-RPC call and resolves to the text of the answer. */
 export type Post = (call: string, signal: AbortSignal) => Promise<string>;
@@ -18,17 +18,12 @@ export type Post = (call: string, signal: AbortSignal) => Promise<string>;
  */
 export type PlcAuth = { readonly session: string } | { readonly nodeId: string; readonly key: string };
 
-/** Options of `plcSource`. */
-export interface PlcOptions {
+/** Options of `plcSource`; its `period` is in docs/contract/slivers.md, "GetSlivers". */
+export interface PlcOptions extends PollerTools {
   readonly manager: Manager;
   readonly profile: WireProfile;
   readonly post: Post;
   readonly auth: PlcAuth;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: ManagerLog;
-  /** Milliseconds between polls (docs/contract/slivers.md, "GetSlivers"). */
-  readonly period: number;
 }
 
 /** Longest answer, in characters. */

@@ -53,6 +53,9 @@ export interface PollerOptions {
   readonly poll: (signal: AbortSignal) => Promise<void>;
 }
 
+/** The options of a poller that the daemon knows. */
+export type PollerTools = Pick<PollerOptions, "clock" | "random" | "log" | "period">;
+
 /** Polls one source until `close`. A failed poll changes nothing. */
 export class Poller {
   readonly #options: PollerOptions;

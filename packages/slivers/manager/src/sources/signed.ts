@@ -1,14 +1,14 @@
-import { type Clock, jsonOrUndefined, type Random } from "@nodeyard/runtime";
+import { jsonOrUndefined } from "@nodeyard/runtime";
 import { parseKeySet, rotate, verifyText } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
 import type { State } from "../core/record.ts";
 import { readSignedDocument } from "../core/signed-document.ts";
 import { MassRemovalError, NoKeysError, SourceAnswerError, SourceUnreachableError } from "../errors.ts";
 import { takeDocument } from "../manager/documents.ts";
-import type { Manager, ManagerLog } from "../manager/manager.ts";
+import type { Manager } from "../manager/manager.ts";
 import { reportOf } from "../manager/report.ts";
 import { readJson } from "../read-json.ts";
-import { Poller } from "./poller.ts";
+import { Poller, type PollerTools } from "./poller.ts";
 
 /** A fetched text. `fetch` resolves to undefined instead when the text still has the given `etag` (HTTP 304). */
 export interface Fetched {
@@ -25,14 +25,9 @@ export interface DocumentEndpoint {
 }
 
 /** Options of `SignedSource`. */
-export interface SignedOptions {
+export interface SignedOptions extends PollerTools {
   readonly manager: Manager;
   readonly place: DocumentEndpoint;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: ManagerLog;
-  /** Milliseconds between polls. */
-  readonly period: number;
 }
 
 /** Milliseconds. */

@@ -76,8 +76,8 @@ export function commandTransport(command: readonly [string, ...string[]]): Trans
   };
 }
 
-/** Reads all output as text. When it becomes too long, calls `stop` and rejects. */
-function collect(from: Readable, stop: () => void): Promise<string> {
+/** Reads all output as text. When it becomes longer than 16 MiB, calls `stop` and rejects. */
+export function collect(from: Readable, stop: () => void): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;

@@ -114,10 +114,10 @@ export async function startDaemon(
   const sockets = new AccountSockets(config.runFolder, (caller) => accountServer(intake, caller));
   await sockets.prepare();
   undo.defer(() => sockets.close());
-  const access = new AccountAccess(config, manager, backEnd, sockets, budget);
+  const giveAccess = accountAccess(config, manager, sockets, budget);
   // Applied once before any account can flood.
-  const accounts = latest(() => access.apply().catch((error) => log.error(`accounts: ${messageOf(error)}`)));
-  await access.apply();
+  const accounts = latest(() => giveAccess().catch((error) => log.error(`accounts: ${messageOf(error)}`)));
+  await giveAccess();
   undo.defer(() => accounts.end());
   undo.defer(manager.onSync(accounts.call));
   // Slivers and TCP clients have separate parsing processes, so that a sliver that takes over its own cannot read tokens.
@@ -142,44 +142,30 @@ function auditFiles(folder: string, log: ManagerLog, undo: AsyncDisposableStack)
   return (entry) => (entry.role === "sliver" || entry.role === "anonymous" ? slivers : ours)(entry);
 }
 
-/** Lets accounts call: each by a socket of its own, and control accounts by SSH as well. */
-class AccountAccess {
-  readonly #config: DaemonConfig;
-  readonly #manager: Manager;
-  readonly #backEnd: BackEnd;
-  readonly #sockets: AccountSockets;
-  readonly #budget: CallBudget;
+/**
+ * Lets accounts call: each by a socket of its own, and control accounts by SSH as well. Each call of the function follows the manager's
+ * state; calls must not overlap.
+ */
+function accountAccess(
+  { control }: DaemonConfig,
+  manager: Manager,
+  sockets: AccountSockets,
+  budget: CallBudget,
+): () => Promise<void> {
   /** The keys that the file holds. */
-  #written: string | undefined;
-
-  constructor(
-    config: DaemonConfig,
-    manager: Manager,
-    backEnd: BackEnd,
-    sockets: AccountSockets,
-    budget: CallBudget,
-  ) {
-    this.#config = config;
-    this.#manager = manager;
-    this.#backEnd = backEnd;
-    this.#sockets = sockets;
-    this.#budget = budget;
-  }
-
-  /** Follows the manager's state. Calls must not overlap. */
-  async apply(): Promise<void> {
-    const { control } = this.#config;
-    const { state } = this.#manager;
-    const all = socketAccounts(state, this.#backEnd, process.getuid!(), control.uid);
+  let written: string | undefined;
+  return async () => {
+    const { state } = manager;
+    const all = socketAccounts(state, manager.options.backEnd, process.getuid!(), control.uid);
     // A flooding account has no socket for a while, because a refused connection costs the daemon nothing.
-    await this.#sockets.apply(all.filter(({ caller }) => !this.#budget.floods(caller)));
+    await sockets.apply(all.filter(({ caller }) => !budget.floods(caller)));
     if (control.keysFile === undefined) return;
     const keys = renderAuthorizedKeys(control.forwarder, controlAccounts(state, control.keys));
-    if (keys === this.#written) return;
+    if (keys === written) return;
     // sshd reads the file as the control user, so it is readable by all, and written atomically.
     await writeAtomic(control.keysFile, keys, { mode: 0o644 });
-    this.#written = keys;
-  }
+    written = keys;
+  };
 }
 
 /** Operations on files that are under way in this process, and wait for one of its threads or have one. */

@@ -8,10 +8,17 @@ import { run } from "../../isolation/edge/run.ts";
 import type { Part } from "../parts.ts";
 import { hasProgram } from "./look.ts";
 
+/** Files of a bundle: the list of digests, and the Node runtime. */
+const LIST = "bundle.json";
+const RUNTIME = "node";
+
+/** "*" is a password that no one has. "!" would also lock key logins when sshd runs without PAM. */
+const NEW_USER = ["--system", "--no-create-home", "--home-dir", "/", "--shell", "/bin/sh", "--password", "*"];
+
 /** The name of a bundle: its version, and a digest of its programs and its runtime. */
 export function bundleName(folder: string): string {
-  const list = join(folder, "bundle.json");
-  const node = join(folder, "node");
+  const list = join(folder, LIST);
+  const node = join(folder, RUNTIME);
   if (!existsSync(list) || !existsSync(node))
     throw new EnrolError(
       `${folder} holds no bundle with a runtime; start this through nodeyard sliverd install`,
@@ -26,10 +33,6 @@ export function bundleName(folder: string): string {
   return `${version}-${digest.slice(0, 12)}`;
 }
 
-/** Files of a bundle: the list of digests, and the Node runtime. */
-const LIST = "bundle.json";
-const RUNTIME = "node";
-
 /**
  * Makes one part of an enrolment. May be repeated, also after an interruption: what is there already is replaced by the same. Throws
  * EnrolError for what an operator can correct, CommandError for a program that failed. When `signal` aborts, the program that runs is
@@ -42,22 +45,7 @@ export async function carryOut(part: Part, signal: AbortSignal): Promise<void> {
     case "programs":
       return putPrograms(part.from, part.path);
     case "user":
-      // "*" is a password that no one has. "!" would also lock key logins when sshd runs without PAM.
-      await run(
-        [
-          "useradd",
-          "--system",
-          "--no-create-home",
-          "--home-dir",
-          "/",
-          "--shell",
-          "/bin/sh",
-          "--password",
-          "*",
-          part.name,
-        ],
-        { signal },
-      );
+      await run(["useradd", ...NEW_USER, part.name], { signal });
       return;
     case "folder":
       await mkdir(part.path, { recursive: true, mode: part.mode });
@@ -76,20 +64,8 @@ async function installPackages(names: readonly string[], signal: AbortSignal): P
       `no apt-get here: install the equivalents of these Debian packages by hand: ${names.join(", ")}`,
     );
   await run(["apt-get", "update"], { signal });
-  await run(
-    [
-      "env",
-      "DEBIAN_FRONTEND=noninteractive",
-      "apt-get",
-      "install",
-      "-y",
-      "--no-install-recommends",
-      ...names,
-    ],
-    {
-      signal,
-    },
-  );
+  const install = ["apt-get", "install", "-y", "--no-install-recommends", ...names];
+  await run(["env", "DEBIAN_FRONTEND=noninteractive", ...install], { signal });
 }
 
 /**

@@ -1,6 +1,14 @@
 import { rm } from "node:fs/promises";
 import { hostname } from "node:os";
-import { backoff, type Clock, deadline, messageOf, type Random, sleep } from "@nodeyard/runtime";
+import {
+  backoff,
+  type Clock,
+  deadline,
+  messageOf,
+  type Random,
+  sleep,
+  textIfExists,
+} from "@nodeyard/runtime";
 import {
   CONTROL_USER,
   type KeySet,
@@ -15,7 +23,7 @@ import { IMAGE_PROGRAMS, LAYOUT, PROGRAMS, partsOf, sliverdJson } from "../parts
 import { type EnrolPlan, planEnrolment } from "../plan.ts";
 import { checkSameLauncher, type EnrolSettings } from "../settings.ts";
 import { bundleName, carryOut } from "./carry-out.ts";
-import { hasSystemd, look, textAt, uidOf } from "./look.ts";
+import { hasSystemd, look, uidOf } from "./look.ts";
 import { reloadSshd, service, wrongSshd } from "./service.ts";
 
 /** The answer of `sliver-enrol`, one line of JSON. */
@@ -145,7 +153,8 @@ async function answers(node: string, clock: Clock, random: Random): Promise<void
     }
   } catch {
     const log =
-      textAt(LAYOUT.log)?.trim().split("\n").slice(-3).join("; ") ?? "see: journalctl -u nodeyard-sliverd";
+      textIfExists(LAYOUT.log)?.trim().split("\n").slice(-3).join("; ") ??
+      "see: journalctl -u nodeyard-sliverd";
     throw new EnrolError(`sliverd was started but does not answer (${messageOf(last)}): ${log}`, {
       cause: last,
     });
@@ -157,10 +166,10 @@ async function answers(node: string, clock: Clock, random: Random): Promise<void
  * its key set must not be lost.
  */
 function presentConfig(): { node: string | undefined; keySet: KeySet } | undefined {
-  const text = textAt(LAYOUT.config);
+  const text = textIfExists(LAYOUT.config);
   if (text === undefined) return undefined;
   try {
-    const { node = textAt(`${LAYOUT.state}/node-id`)?.trim(), keySet } = JSON.parse(text) as {
+    const { node = textIfExists(`${LAYOUT.state}/node-id`)?.trim(), keySet } = JSON.parse(text) as {
       node?: string;
       keySet: unknown;
     };
@@ -183,7 +192,7 @@ export function within(clock: Clock, ms: number) {
 
 /** Packages that were installed for slivers and are kept. Throws EnrolError. */
 export function installedPackages(): readonly string[] {
-  const text = textAt(LAYOUT.record);
+  const text = textIfExists(LAYOUT.record);
   if (text === undefined) return [];
   try {
     return z.object({ packages: z.array(z.string()) }).parse(JSON.parse(text)).packages;

@@ -1,11 +1,9 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import type { Part } from "../parts.ts";
-import { LAYOUT } from "../parts.ts";
+import { textIfExists } from "@nodeyard/runtime";
+import { PATH } from "../../isolation/edge/run.ts";
+import { LAYOUT, type Part } from "../parts.ts";
 import type { Found } from "../plan.ts";
-
-/** Where root's programs are, also when a login has a shorter path. */
-const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
  * Which of `parts` exist, with what a plan compares: texts, modes, targets of links. `programs`: the package of each program that
@@ -39,7 +37,7 @@ export function look(
     missingPackages: [...new Set(missing.map(([, name]) => name))].sort(),
     running,
     due: existsSync(LAYOUT.due),
-    loaded: textAt(LAYOUT.sshdLoaded),
+    loaded: textIfExists(LAYOUT.sshdLoaded),
   };
 }
 
@@ -59,9 +57,4 @@ export function hasProgram(name: string): boolean {
 /** Whether systemd is PID 1 here; in a container that may differ from the host. */
 export function hasSystemd(): boolean {
   return statSync("/run/systemd/system", { throwIfNoEntry: false })?.isDirectory() === true;
-}
-
-/** The text of a file; undefined when there is none. */
-export function textAt(path: string): string | undefined {
-  return existsSync(path) ? readFileSync(path, "utf8") : undefined;
 }

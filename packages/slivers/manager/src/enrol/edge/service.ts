@@ -9,13 +9,13 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { type Clock, messageOf, sleep } from "@nodeyard/runtime";
+import { type Clock, messageOf, sleep, textIfExists } from "@nodeyard/runtime";
 import { CONTROL_USER } from "@nodeyard/sliver-protocol";
 import { EnrolError } from "../../errors.ts";
 import { writeAtomic } from "../../isolation/edge/files.ts";
-import { run } from "../../isolation/edge/run.ts";
+import { PATH, run } from "../../isolation/edge/run.ts";
 import { LAYOUT } from "../parts.ts";
-import { hasSystemd, textAt, uidOf } from "./look.ts";
+import { hasSystemd, uidOf } from "./look.ts";
 
 const UNIT = "nodeyard-sliverd.service";
 const SSHD_PID = "/run/sshd.pid";
@@ -73,7 +73,7 @@ export const service = {
 
 /** The daemon's process id, if that process is still the daemon: ids are reused. */
 function plainPid(): number | undefined {
-  const pid = Number(textAt(LAYOUT.pid) ?? "");
+  const pid = Number(textIfExists(LAYOUT.pid) ?? "");
   if (!Number.isInteger(pid) || pid <= 1) return undefined;
   try {
     const words = readFileSync(`/proc/${pid}/cmdline`, "utf8");
@@ -91,7 +91,7 @@ function startPlain(): void {
       detached: true,
       stdio: ["ignore", log, log],
       cwd: "/",
-      env: { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
+      env: { PATH, LC_ALL: "C" },
     });
     if (child.pid === undefined) throw new EnrolError(`${LAYOUT.current}/sliverd cannot be started`);
     writeFileSync(LAYOUT.pid, `${child.pid}\n`);
@@ -120,7 +120,7 @@ export async function wrongSshd(signal: AbortSignal): Promise<string | undefined
 /** Reloads sshd. Sessions continue. Returns what remains to be done by hand. */
 export async function reloadSshd(clock: Clock, signal: AbortSignal): Promise<readonly string[]> {
   const left = await reload(clock, signal);
-  const text = textAt(LAYOUT.sshd);
+  const text = textIfExists(LAYOUT.sshd);
   if (left.length === 0 && text !== undefined) await writeAtomic(LAYOUT.sshdLoaded, text, { mode: 0o600 });
   return left;
 }
@@ -138,9 +138,9 @@ async function reload(clock: Clock, signal: AbortSignal): Promise<readonly strin
     // With socket activation a new sshd process reads the files at each connection.
     return [];
   }
-  const pid = Number(textAt(SSHD_PID) ?? "");
+  const pid = Number(textIfExists(SSHD_PID) ?? "");
   // In a small container sshd may be PID 1.
-  if (Number.isInteger(pid) && pid >= 1 && textAt(`/proc/${pid}/comm`)?.trim() === "sshd") {
+  if (Number.isInteger(pid) && pid >= 1 && textIfExists(`/proc/${pid}/comm`)?.trim() === "sshd") {
     const written = () => statSync(SSHD_PID, { throwIfNoEntry: false })?.mtimeMs;
     const before = written();
     process.kill(pid, "SIGHUP");

@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, messageOf } from "@nodeyard/runtime";
+import { type Clock, messageOf, textIfExists } from "@nodeyard/runtime";
 import { CONTROL_USER } from "@nodeyard/sliver-protocol";
 import { parseConfig } from "../../daemon/config.ts";
 import { EnrolError } from "../../errors.ts";
@@ -11,7 +11,7 @@ import { isolationSchema } from "../../isolation/lxc/options.ts";
 import { LAYOUT, REMOVED, REMOVED_LAST } from "../parts.ts";
 import { planWithdrawal } from "../plan.ts";
 import { type Enrolled, installedPackages, within } from "./enrol.ts";
-import { textAt, uidOf } from "./look.ts";
+import { uidOf } from "./look.ts";
 import { reloadSshd, removeUser, service } from "./service.ts";
 
 /** Time limit in milliseconds; ending many slivers takes long. */
@@ -59,7 +59,7 @@ function isThere(path: string): boolean {
 
 /** `node` is empty when the file has no node id. */
 function readConfig(): { readonly node: string } | { readonly lost: string } {
-  const text = textAt(LAYOUT.config);
+  const text = textIfExists(LAYOUT.config);
   if (text === undefined) return { lost: `${LAYOUT.config} is not there` };
   try {
     return { node: parseConfig(text, LAYOUT.config, () => "").node };

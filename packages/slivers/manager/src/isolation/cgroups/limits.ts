@@ -206,18 +206,16 @@ function cpu(
   const quota = Math.max(SMALLEST_QUOTA, Math.round((cpuCap * PERIOD) / 1000));
   const weight = (value: number) =>
     version === 2 ? { "cpu.weight": value } : { "cpu.shares": sharesOf(value) };
-  const { writes } = done("cpu", weight(cpuWeight));
-  const all = done("cpu", weight(stated ?? allWeight)).writes.map((one) => ({
-    ...one,
-    above: true as const,
-  }));
   const cap =
     version === 2
       ? { "cpu.max": `${cpuCap === 0 ? "max" : quota} ${PERIOD}` }
       : { "cpu.cfs_period_us": PERIOD, "cpu.cfs_quota_us": cpuCap === 0 ? -1 : quota };
-  // In v2 also in the groups below, where programs inside and lxcfs read it.
-  const caps = done("cpu", cap).writes.map((one) => (version === 2 ? { ...one, below: true as const } : one));
-  return { writes: [...writes, ...all, ...caps], unenforced: [] };
+  return enforced([
+    ...writesOf("cpu", weight(cpuWeight)),
+    ...writesOf("cpu", weight(stated ?? allWeight), { above: true }),
+    // In v2 also in the groups below, where programs inside and lxcfs read it.
+    ...writesOf("cpu", cap, version === 2 ? { below: true } : {}),
+  ]);
 }
 
 /** `cpu.shares` of v1 for a weight of v2, by systemd's rule (1024 for 100). */
@@ -228,8 +226,9 @@ function sharesOf(weight: number): number {
 function cpuset({ cores }: LimitInput, version: Version): LimitWrites {
   if (cores === undefined) return NOTHING;
   if (version === undefined) return lacks("cpuCores", "cpuset");
-  const { writes, unenforced } = done("cpuset", { "cpuset.cpus": cores.join(",") });
-  return { writes: version === 1 ? writes.map((one) => ({ ...one, below: true })) : writes, unenforced };
+  return enforced(
+    writesOf("cpuset", { "cpuset.cpus": cores.join(",") }, version === 1 ? { below: true } : {}),
+  );
 }
 
 function memory(
@@ -240,32 +239,31 @@ function memory(
   const bytes = memoryCap > 0 ? memoryCap * 1024 : Math.floor(all * UNCAPPED);
   if (version === undefined)
     return memoryCap + memoryGuarantee > 0 ? lacks("memoryCap, memoryGuarantee", "memory") : NOTHING;
-  if (version === 2) {
-    const { writes } = done("memory", { "memory.swap.max": 0 });
-    // Also in the groups below, where programs inside read it.
-    const cap = { controller: "memory", file: "memory.max", value: String(bytes), below: true } as const;
-    // Kills all processes of the sliver together: a job that lost one process would continue incomplete, and fail for no visible reason.
-    // LXC's own process stays.
-    const oneEnd = { controller: "memory", file: "memory.oom.group", value: "1", below: "only" } as const;
-    // A guarantee of a group does not apply to the groups below, unless they have one too.
-    const guarantee = {
-      controller: "memory",
-      file: GUARANTEE,
-      value: String(memoryGuarantee * 1024),
-    } as const;
-    return { writes: [...writes, cap, oneEnd, { ...guarantee, below: true }], unenforced: [] };
-  }
-  const { writes } = done("memory", { "memory.limit_in_bytes": bytes });
+  if (version === 2)
+    return enforced([
+      ...writesOf("memory", { "memory.swap.max": 0 }),
+      // Also in the groups below, where programs inside read it.
+      ...writesOf("memory", { "memory.max": bytes }, { below: true }),
+      // Kills all processes of the sliver together: a job that lost one process would continue incomplete, and fail for no visible reason.
+      // LXC's own process stays.
+      ...writesOf("memory", { "memory.oom.group": 1 }, { below: "only" }),
+      // A guarantee of a group does not apply to the groups below, unless they have one too.
+      ...writesOf("memory", { [GUARANTEE]: memoryGuarantee * 1024 }, { below: true }),
+    ]);
   // v1 counts what TCP has in its buffers apart from other memory, and only in groups that have a limit of their own.
-  const tcp = { controller: "memory", file: "memory.kmem.tcp.limit_in_bytes" } as const;
-  writes.push({ ...tcp, value: String(Math.floor(bytes * TCP_PART)), below: true, mayLack: true });
-  const unenforced = memoryGuarantee > 0 ? ["memoryGuarantee: cgroup v1 protects no memory from others"] : [];
-  return { writes, unenforced };
+  const tcp = { "memory.kmem.tcp.limit_in_bytes": Math.floor(bytes * TCP_PART) };
+  return {
+    writes: [
+      ...writesOf("memory", { "memory.limit_in_bytes": bytes }),
+      ...writesOf("memory", tcp, { below: true, mayLack: true }),
+    ],
+    unenforced: memoryGuarantee > 0 ? ["memoryGuarantee: cgroup v1 protects no memory from others"] : [],
+  };
 }
 
 function pids({ effective }: LimitInput, version: Version, all: number): LimitWrites {
   if (version === undefined) return effective.pids > 0 ? lacks("pids", "pids") : NOTHING;
-  return done("pids", { "pids.max": effective.pids || Math.floor(all * UNCAPPED) });
+  return enforced(writesOf("pids", { "pids.max": effective.pids || Math.floor(all * UNCAPPED) }));
 }
 
 function io(input: LimitInput, version: Version, device: PoolDevice | undefined): LimitWrites {
@@ -291,29 +289,31 @@ function io(input: LimitInput, version: Version, device: PoolDevice | undefined)
     unenforced.push("ioWeight: the kernel has no bfq, which weighs io of groups");
   const [low, high] = WEIGHTS;
   const weight = Math.min(high, Math.max(low, effective.ioWeight));
-  const weights = IO_WEIGHTS[version].map(
-    (file): Write => ({ controller: "io", file, value: String(weight), mayLack: true }),
+  const weights = IO_WEIGHTS[version].flatMap((file) =>
+    writesOf("io", { [file]: weight }, { mayLack: true }),
   );
   if (version === 2) {
     const max = IO_LIMITS.map(({ resource, key }) => `${key}=${effective[resource] || "max"}`).join(" ");
-    return { writes: [...done("io", { "io.max": `${number} ${max}` }).writes, ...weights], unenforced };
+    return { writes: [...writesOf("io", { "io.max": `${number} ${max}` }), ...weights], unenforced };
   }
-  const { writes } = done(
-    "io",
-    Object.fromEntries(
-      IO_LIMITS.map(({ resource, old }) => [
-        `blkio.throttle.${old}_device`,
-        `${number} ${effective[resource]}`,
-      ]),
-    ),
+  const limits = IO_LIMITS.flatMap(({ resource, old }) =>
+    writesOf("io", { [`blkio.throttle.${old}_device`]: `${number} ${effective[resource]}` }, { below: true }),
   );
-  return { writes: [...writes.map((one) => ({ ...one, below: true as const })), ...weights], unenforced };
+  return { writes: [...limits, ...weights], unenforced };
 }
 
 const NOTHING: LimitWrites = { writes: [], unenforced: [] };
 
-function done(controller: Controller, files: Readonly<Record<string, string | number>>): LimitWrites {
-  const writes = Object.entries(files).map(([file, value]) => ({ controller, file, value: String(value) }));
+/** Values for files of one controller that are written alike. */
+function writesOf(
+  controller: Controller,
+  files: Readonly<Record<string, string | number>>,
+  how: Pick<Write, "below" | "above" | "mayLack"> = {},
+): Write[] {
+  return Object.entries(files).map(([file, value]) => ({ controller, file, value: String(value), ...how }));
+}
+
+function enforced(writes: Write[]): LimitWrites {
   return { writes, unenforced: [] };
 }
 

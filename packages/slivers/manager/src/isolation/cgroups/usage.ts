@@ -19,6 +19,12 @@ const ALL = /^(\d+)$/gm;
 /** Share of the last ten seconds in which some process waited. */
 const PRESSURE = /^some avg10=([\d.]+)/gm;
 
+/** The same in both versions. */
+const PIDS: readonly Counter[] = [
+  { key: "pids", file: "pids.current", pattern: ALL },
+  { key: "pidsRefused", file: "pids.events", pattern: /^max (\d+)$/gm },
+];
+
 function perDevice(file: string, patterns: Readonly<Partial<Record<UsageKey, RegExp>>>): Counter[] {
   return Object.entries(patterns).map(([key, pattern]) => ({
     key: key as UsageKey,
@@ -56,16 +62,7 @@ export const COUNTERS: Readonly<Partial<Record<Controller, Readonly<Record<1 | 2
       { key: "cpuPressure", file: "cpu.pressure", pattern: PRESSURE },
     ],
   },
-  pids: {
-    1: [
-      { key: "pids", file: "pids.current", pattern: ALL },
-      { key: "pidsRefused", file: "pids.events", pattern: /^max (\d+)$/gm },
-    ],
-    2: [
-      { key: "pids", file: "pids.current", pattern: ALL },
-      { key: "pidsRefused", file: "pids.events", pattern: /^max (\d+)$/gm },
-    ],
-  },
+  pids: { 1: PIDS, 2: PIDS },
   io: {
     1: [
       ...perDevice("blkio.throttle.io_service_bytes_recursive", {

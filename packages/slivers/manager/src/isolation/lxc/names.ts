@@ -1,4 +1,5 @@
 import { UnsafeTextError } from "../../errors.ts";
+import type { SliverRef } from "../contract.ts";
 
 /** Names and numbers of a sliver on this machine, all derived from its index. */
 export interface Names {
@@ -73,20 +74,14 @@ export function namesOf(index: number, network: string, firstPort?: number, pref
 }
 
 /** The mark in the names of folders, subvolumes and cgroups. It shows to which incarnation they belong, after any crash. */
-export function markName({
-  index,
-  incarnation,
-}: {
-  readonly index: number;
-  readonly incarnation: number;
-}): string {
+export function markName({ index, incarnation }: SliverRef): string {
   if (!Number.isSafeInteger(incarnation) || incarnation < 0)
     throw new UnsafeTextError(`${incarnation} is not an incarnation`);
   return `ny-${index}.${incarnation}`;
 }
 
 /** Undefined for names that are no marks. */
-export function readMarkName(name: string): { index: number; incarnation: number } | undefined {
+export function readMarkName(name: string): SliverRef | undefined {
   const match = /^ny-([1-9]\d{0,3})\.(0|[1-9]\d{0,15})$/.exec(name);
   if (match === null) return undefined;
   const [index, incarnation] = [Number(match[1]), Number(match[2])];

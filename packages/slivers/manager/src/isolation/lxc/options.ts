@@ -19,34 +19,19 @@ const RANGE = /^(?:\d{1,3}(?:\.\d{1,3}){3}\/\d{1,2}|[0-9a-f]{0,4}(?::[0-9a-f]{0,
 /** With at most four groups before `::`, so that the number of a sliver fits behind it. */
 const PREFIX = /^[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,3}::\/64$/;
 
+const text = (pattern: RegExp) => z.string().regex(pattern);
+const sha256 = text(/^[0-9a-f]{64}$/);
+const tag = text(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/);
+const packages = z.array(text(/^[a-z0-9][a-z0-9+.-]{0,63}$/)).max(200);
+const device = text(/^[A-Za-z][A-Za-z0-9_.-]{0,14}$/);
+
 const image = z.union(
   [
-    z.strictObject({
-      tar: path,
-      sha256: z
-        .string()
-        .regex(/^[0-9a-f]{64}$/)
-        .optional(),
-    }),
+    z.strictObject({ tar: path, sha256: sha256.optional() }),
     z.strictObject({ folder: path }),
-    z.strictObject({
-      oci: path,
-      tag: z
-        .string()
-        .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/)
-        .optional(),
-    }),
-    z.strictObject({
-      registry: z.string().max(512).regex(REFERENCE),
-      authFile: path.optional(),
-    }),
-    z.strictObject({
-      debian: z.string().regex(/^[a-z]{1,20}$/),
-      packages: z
-        .array(z.string().regex(/^[a-z0-9][a-z0-9+.-]{0,63}$/))
-        .max(200)
-        .default([]),
-    }),
+    z.strictObject({ oci: path, tag: tag.optional() }),
+    z.strictObject({ registry: z.string().max(512).regex(REFERENCE), authFile: path.optional() }),
+    z.strictObject({ debian: text(/^[a-z]{1,20}$/), packages: packages.default([]) }),
   ],
   "must have tar (and sha256), folder, debian (and packages), oci (and tag) or registry (and authFile), and nothing else",
 );
@@ -103,15 +88,9 @@ const fields = z.strictObject({
         z.literal(false),
         z.strictObject({
           /** Absent: the interface of the default route. */
-          device: z
-            .string()
-            .regex(/^[A-Za-z][A-Za-z0-9_.-]{0,14}$/)
-            .optional(),
+          device: device.optional(),
           /** Ranges that slivers cannot reach, except name servers in them. First of all the cloud's metadata service. */
-          refuse: z
-            .array(z.string().regex(RANGE))
-            .max(256)
-            .default(["169.254.0.0/16", "fd00:ec2::/32", "fd20:ce::/32"]),
+          refuse: z.array(text(RANGE)).max(256).default(["169.254.0.0/16", "fd00:ec2::/32", "fd20:ce::/32"]),
           /** True: private addresses, translated outside. A /64: addresses of it, to which the network has a route here. Absent: no IPv6. */
           ipv6: z
             .union(
@@ -127,7 +106,7 @@ const fields = z.strictObject({
   /** From where clients can log in to slivers; absent: only from this machine. */
   inbound: z
     .strictObject({
-      device: z.string().regex(/^[A-Za-z][A-Za-z0-9_.-]{0,14}$/),
+      device,
       /** The SSH server of the sliver with index N is reached at port `firstPort` + N of this machine. */
       firstPort: z.number().int().min(1024).max(61_000).default(22_000),
     })

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Agent } from "node:https";
 import { createSecureContext, getCACertificates } from "node:tls";
 import { messageOf, nodeHttp, nodeHttps } from "@nodeyard/runtime";
+import { collect } from "@nodeyard/sliver-protocol";
 import { PlcTimeoutError, SourceAnswerError, SourceUnreachableError } from "../../errors.ts";
 import type { Post } from "../plc.ts";
 import type { DocumentEndpoint } from "../signed.ts";
@@ -17,8 +18,7 @@ export interface TlsFiles {
 
 /** Milliseconds that an idle connection is kept: long enough for the report that follows a poll. */
 const IDLE_MS = 5_000;
-/** Bytes. */
-const MAX_REPLY = 16 * 1024 * 1024;
+
 /** Characters. */
 const MAX_ETAG = 512;
 const MAX_LOCATION = 300;
@@ -92,18 +92,8 @@ function caller(
       const fail = (cause: unknown) =>
         reject(new Failure(`${url}: ${whyOf(signal.aborted ? signal.reason : cause)}`, { cause }));
       const sent = (isTls ? nodeHttps() : nodeHttp()).request(url, options, (answer) => {
-        const chunks: Buffer[] = [];
-        let size = 0;
-        answer.on("data", (chunk: Buffer) => {
-          size += chunk.length;
-          if (size > MAX_REPLY) sent.destroy(new Error("the answer is too long"));
-          else chunks.push(chunk);
-        });
-        answer.on("error", fail);
-        answer.on("end", () => {
-          const text = Buffer.concat(chunks).toString("utf8");
-          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text });
-        });
+        const { statusCode: status = 0, headers } = answer;
+        collect(answer, () => sent.destroy()).then((text) => resolve({ status, headers, text }), fail);
       });
       sent.on("error", fail);
       sent.end(body);
