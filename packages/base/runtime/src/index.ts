@@ -12,9 +12,10 @@ export {
 export { compareText } from "./compare.ts";
 export * from "./defined.ts";
 export { lockFile, sqliteCode } from "./edge/file-lock.ts";
+export { ignoring, succeeds, syncPath } from "./edge/files.ts";
 export { nodeHttp, nodeHttps } from "./edge/node-http.ts";
 export { type ServiceState, serviceReporter } from "./edge/service-manager.ts";
-export { syncPath } from "./edge/sync.ts";
+export { syncPathSync } from "./edge/sync.ts";
 export { systemClock, systemRandom } from "./edge/system.ts";
 export { textIfExists } from "./edge/text-file.ts";
 export { openTraces, type TraceExport } from "./edge/trace-export.ts";

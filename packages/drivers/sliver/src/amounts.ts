@@ -1,9 +1,7 @@
 import { exceeded, type LabelConfig, type Resources } from "@nodeyard/driver";
-import type { NodeReport, Resource } from "@nodeyard/sliver-protocol";
+import type { NodeReport } from "@nodeyard/sliver-protocol";
 import { volumesOf } from "./caches.ts";
-import type { SliverSettings } from "./rspec.ts";
-
-type Amounts = Readonly<Partial<Record<Resource, number>>>;
+import type { Amounts, SliverSettings } from "./rspec.ts";
 
 /** What a machine has by names of its owner's, and has none of when it does not say so. */
 const NAMED = /^(device|cache)\./;

@@ -25,14 +25,5 @@ export { type KeySet, parseKeySet, rotate } from "./key-set.ts";
 export { type SliverPaths, sliverPaths } from "./launcher-keys.ts";
 export type * from "./report.ts";
 export { rawPublicKey, type Signer, signerFromPem, signText, verifyText } from "./signed.ts";
-export {
-  decodeSigningKeys,
-  deliverKeys,
-  encodeSigningKeys,
-  newSigningKeys,
-  rotateSigningKeys,
-  rotationsAfter,
-  type SigningKeys,
-  signerOf,
-} from "./signing-keys.ts";
+export * from "./signing-keys.ts";
 export { CLOCK_TOLERANCE, openTicket, type SliverTicket } from "./ticket.ts";

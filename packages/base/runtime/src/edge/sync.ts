@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync } from "node:fs";
 
 /** fsyncs a file, or a folder whose directory entries must become durable. */
-export function syncPath(path: string): void {
+export function syncPathSync(path: string): void {
   const handle = openSync(path, "r");
   try {
     fsyncSync(handle);

@@ -1,8 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { release } from "node:os";
 import { join } from "node:path";
-import { abortable, hashOf } from "@nodeyard/driver";
-import { ignoring } from "./files.ts";
+import { abortable, hashOf, ignoring } from "@nodeyard/driver";
 import { stamp } from "./image-files.ts";
 
 /** "tcg" runs everywhere, by translating the guest's code. */

@@ -1,12 +1,11 @@
 import { access } from "node:fs/promises";
 import { join } from "node:path";
-import { type CreateOrder, DriverError } from "@nodeyard/driver";
+import { type CreateOrder, DriverError, succeeds } from "@nodeyard/driver";
 import type { QemuLabelOwn } from "../config.ts";
 import { FILES, type Parking } from "../machine/command-line.ts";
 import type { SeedFacts } from "../machine/seed.ts";
 import { nodeName } from "../names.ts";
 import type { Accelerator } from "./accelerators.ts";
-import { succeeds } from "./files.ts";
 import type { HostFolder } from "./host-folder.ts";
 import type { Wanted } from "./nodes.ts";
 import { link, overlay, type PortlessSpec, type Sources, seed, start, unlink } from "./start.ts";

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { DriverError } from "@nodeyard/driver";
+import { DriverError, succeeds } from "@nodeyard/driver";
 import {
   bridgeMark,
   bridgeNames,
@@ -12,7 +12,6 @@ import {
   portOf,
   type Subnet,
 } from "../machine/bridge.ts";
-import { succeeds } from "./files.ts";
 import { type Account, run } from "./tools.ts";
 
 /** What `openBridge` opens. */

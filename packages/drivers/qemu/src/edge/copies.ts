@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, DriverError, type Random, SharedValues } from "@nodeyard/driver";
+import { type Clock, DriverError, ignoring, type Random, SharedValues, syncPath } from "@nodeyard/driver";
 import type { FileImage } from "../config.ts";
 import { mapError } from "../errors.ts";
-import { folders, ignoring, readFacts, sync } from "./files.ts";
+import { folders, readFacts } from "./files.ts";
 import { copied, inspected, placed, stamp } from "./image-files.ts";
 import type { Account } from "./tools.ts";
 import type { StoredImage } from "./uploads.ts";
@@ -82,7 +82,7 @@ export class Copies {
       const ctx = { account: this.#account, clock: this.#clock, signal };
       if (format !== "plain") ({ virtualSize } = await inspected(file, format, path, ctx));
       await writeFile(join(draft, "file.json"), JSON.stringify({ format, virtualSize }), { flush: true });
-      await sync(file);
+      await syncPath(file);
     });
     await this.#forget(name);
     return { file: join(this.#root, name, "file"), id: name, format, virtualSize };

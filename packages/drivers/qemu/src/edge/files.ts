@@ -2,25 +2,8 @@ import { createHash } from "node:crypto";
 import { createReadStream, constants as flags } from "node:fs";
 import { link, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ignoring } from "@nodeyard/driver";
 import type { Account } from "./tools.ts";
-
-/** Undefined when the work fails with the system error `code`. */
-export async function ignoring<T>(code: string, work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === code) return undefined;
-    throw error;
-  }
-}
-
-/** False when the work fails, for any reason. */
-export function succeeds(work: Promise<unknown>): Promise<boolean> {
-  return work.then(
-    () => true,
-    () => false,
-  );
-}
 
 /** The JSON content of a file of this driver; undefined when the file is missing or incomplete. Nothing about its form is checked. */
 export async function readFacts<T>(path: string): Promise<T | undefined> {
@@ -36,16 +19,6 @@ export async function readFacts<T>(path: string): Promise<T | undefined> {
 export async function folders(path: string): Promise<readonly string[]> {
   const entries = await readdir(path, { withFileTypes: true });
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-}
-
-/** fsyncs a file or a folder. A folder's own entries are durable only after that. */
-export async function sync(path: string): Promise<void> {
-  const file = await open(path, flags.O_RDONLY);
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
 }
 
 /** SHA-256 of a file's content, hexadecimal. */

@@ -8,6 +8,7 @@ import {
   type ImageTag,
   type Resource,
   type Resources,
+  succeeds,
   type UploadOrder,
 } from "@nodeyard/driver";
 import type { QemuProviderConfig } from "../config.ts";
@@ -16,7 +17,7 @@ import { imageName, imageTag, nodeTag } from "../names.ts";
 import { Accelerators } from "./accelerators.ts";
 import { allotmentsOf, openAllotments } from "./allotments.ts";
 import { Copies } from "./copies.ts";
-import { succeeds, tidy } from "./files.ts";
+import { tidy } from "./files.ts";
 import { accountOf, amountsOf, emulatorOf, enter, thisHost } from "./host.ts";
 import { Nodes, type Wanted } from "./nodes.ts";
 import { Saving } from "./saving.ts";

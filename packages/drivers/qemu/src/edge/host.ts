@@ -1,9 +1,8 @@
 import { access, constants, mkdir, readFile, stat, statfs, writeFile } from "node:fs/promises";
 import { availableParallelism, hostname, release, totalmem } from "node:os";
 import { dirname, join } from "node:path";
-import { DriverError } from "@nodeyard/driver";
+import { DriverError, ignoring, succeeds } from "@nodeyard/driver";
 import type { HostAmounts } from "../machine/amounts.ts";
-import { ignoring, succeeds } from "./files.ts";
 import { stamp } from "./image-files.ts";
 import { type Account, run } from "./tools.ts";
 

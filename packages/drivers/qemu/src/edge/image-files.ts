@@ -1,9 +1,8 @@
 import { mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Clock } from "@nodeyard/driver";
-import { DriverError, deadline } from "@nodeyard/driver";
+import { type Clock, DriverError, deadline, ignoring, syncPath } from "@nodeyard/driver";
 import { type ImageInfo, judge } from "../machine/image-info.ts";
-import { ignoring, readable, sync } from "./files.ts";
+import { readable } from "./files.ts";
 import { type Account, run } from "./tools.ts";
 
 /** Time limit of reading an image's header, milliseconds. */
@@ -57,9 +56,9 @@ export async function placed(
   await mkdir(draft, { mode: 0o711 });
   try {
     await fill(draft);
-    await sync(draft);
+    await syncPath(draft);
     await ignoring("ENOTEMPTY", rename(draft, folder));
-    await sync(dirname(folder));
+    await syncPath(dirname(folder));
   } finally {
     await rm(draft, { recursive: true, force: true });
   }

@@ -1,8 +1,17 @@
 import { chmod, chown, mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, type Random, type Resources, sleep, tail, trim } from "@nodeyard/driver";
+import {
+  type Clock,
+  ignoring,
+  type Random,
+  type Resources,
+  sleep,
+  syncPath,
+  tail,
+  trim,
+} from "@nodeyard/driver";
 import { FILES, forwardedPort, isMachine } from "../machine/command-line.ts";
-import { folders, ignoring, readFacts, sync } from "./files.ts";
+import { folders, readFacts } from "./files.ts";
 import { type Maker, processOf } from "./process.ts";
 import type { Account } from "./tools.ts";
 
@@ -88,7 +97,7 @@ export class Nodes {
       await writeFile(join(draft, "wanted.json"), text, { mode: 0o600, flush: true });
       // rename(2) does not replace a folder that is not empty.
       await rename(draft, this.folder(name));
-      await sync(this.#root);
+      await syncPath(this.#root);
       return true;
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;

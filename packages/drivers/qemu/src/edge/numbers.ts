@@ -1,8 +1,7 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { DriverError } from "@nodeyard/driver";
+import { DriverError, ignoring } from "@nodeyard/driver";
 import type { NumberRange } from "../machine/firewall.ts";
-import { ignoring } from "./files.ts";
 
 /** A number is taken before the folder of its machine exists. After this time without a folder it is free again, milliseconds. */
 const UNUSED_MS = 600_000;

@@ -1,10 +1,10 @@
 import { chmod, mkdir, rename, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { DriverError } from "@nodeyard/driver";
+import { DriverError, ignoring } from "@nodeyard/driver";
 import { commandLine, FILES, type MachineSpec, type Network, PARKED_FILE } from "../machine/command-line.ts";
 import { type SeedFacts, seedFiles } from "../machine/seed.ts";
-import { ignoring, linked, readable, writeFor } from "./files.ts";
+import { linked, readable, writeFor } from "./files.ts";
 import { type SpawnContext, spawned } from "./spawned.ts";
 import { type Account, run } from "./tools.ts";
 import type { StoredImage } from "./uploads.ts";

@@ -1,7 +1,7 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { DriverError, type Random } from "@nodeyard/driver";
-import { folders, ignoring, readFacts, sha256, sync } from "./files.ts";
+import { DriverError, ignoring, type Random, syncPath } from "@nodeyard/driver";
+import { folders, readFacts, sha256 } from "./files.ts";
 import { placed, stamp } from "./image-files.ts";
 
 /** A guest that was saved before it got an identity, and its disk at that moment. */
@@ -64,7 +64,7 @@ export class States {
       const facts = await fill({ key, state: join(draft, "state"), disk: join(draft, "disk") });
       const entry: Entry = { v: 1, ...facts };
       await writeFile(join(draft, "saved.json"), JSON.stringify(entry), { flush: true });
-      await sync(join(draft, "disk"));
+      await syncPath(join(draft, "disk"));
     });
   }
 

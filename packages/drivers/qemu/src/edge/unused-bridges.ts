@@ -1,8 +1,8 @@
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type DriverContext, sleep } from "@nodeyard/driver";
+import { type DriverContext, ignoring, sleep } from "@nodeyard/driver";
 import { bridgeFolders, removeBridge } from "./bridge.ts";
-import { folders, ignoring, readFacts } from "./files.ts";
+import { folders, readFacts } from "./files.ts";
 import { type Maker, makerAlive, thisMaker } from "./process.ts";
 
 /** Folders of guests that use the bridge. A folder counts although its process has ended, as it may start again. */

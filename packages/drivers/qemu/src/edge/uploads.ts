@@ -1,7 +1,7 @@
 import { rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, DriverError, type UploadOrder } from "@nodeyard/driver";
-import { folders, readFacts, sha256, sync } from "./files.ts";
+import { type Clock, DriverError, syncPath, type UploadOrder } from "@nodeyard/driver";
+import { folders, readFacts, sha256 } from "./files.ts";
 import { copied, inspected, placed } from "./image-files.ts";
 import type { Account } from "./tools.ts";
 
@@ -74,7 +74,7 @@ export class Uploads {
       const { virtualSize } = await inspected(image, format, file, ctx);
       const entry: Entry = { v: 1, format, virtualSize, sha256: sum };
       await writeFile(join(draft, "image.json"), JSON.stringify(entry), { flush: true });
-      await sync(image);
+      await syncPath(image);
     });
   }
 

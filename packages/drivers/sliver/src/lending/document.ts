@@ -24,27 +24,6 @@ export const FREE = "free";
 const USE = "use";
 const TURN = "turn";
 
-/**
- * Sets the loans of a document according to its slivers; call it last in every edit. Changes nothing when the loans are right. Without
- * `lending` there are no loans. `tags` are for the entry of free amounts.
- */
-export function lend(
-  slivers: Map<string, SliverSpecInput>,
-  now: NodeDocument,
-  lending: Lending | undefined,
-  tags: Readonly<Record<string, string>>,
-): void {
-  // An older manager does not report its loans, so they must not be overwritten.
-  if (now.loans === undefined) return;
-  const real = [...slivers.values()].filter(({ name }) => name !== FREE);
-  const parties = lending === undefined ? [] : real.map((spec) => partyOf(spec, lending.lent(spec)));
-  const free = freeParty(lending?.free(real, endingIn(slivers, now)) ?? {});
-  const loans = loansOf([...parties, free], LENT);
-  if (loans.has(FREE)) slivers.set(FREE, freeSpec(free, tags, now));
-  else slivers.delete(FREE);
-  for (const [name, spec] of [...slivers]) setLoans(slivers, spec, now.loans[name] ?? [], loans.get(name));
-}
-
 /** Marks the sliver as idle, in its present turn. */
 export function setIdle(spec: SliverSpecInput): SliverSpecInput {
   return { ...spec, tags: { ...spec.tags, [USE]: "idle", [TURN]: String(turnOf(spec)) } };
@@ -66,7 +45,10 @@ export function turnOf({ tags }: Pick<SliverSpecInput, "tags">): number {
   return Number.isSafeInteger(turn) ? turn : 0;
 }
 
-/** Combines an edit with the loans that follow from it. */
+/**
+ * Combines an edit with the loans that follow from the slivers after it. Changes no loans that are right. Without `lending` there are none.
+ * `tags` are for the entry of free amounts.
+ */
 export function withLoans(
   edit: Edit,
   lending: Lending | undefined,
@@ -74,7 +56,17 @@ export function withLoans(
 ): Edit {
   return (slivers, now) => {
     edit(slivers, now);
-    lend(slivers, now, lending, tags);
+    // An older manager does not report its loans, so they must not be overwritten.
+    if (now.loans === undefined) return;
+    const real = [...slivers.values()].filter(({ name }) => name !== FREE);
+    const parties = lending === undefined ? [] : real.map((spec) => partyOf(spec, lending.lent(spec)));
+    // The unassigned part of the machine.
+    const rspec = lending?.free(real, endingIn(slivers, now)) ?? {};
+    const free: Party = { name: FREE, generation: 1, use: "free", rspec };
+    const loans = loansOf([...parties, free], LENT);
+    if (loans.has(FREE)) slivers.set(FREE, freeSpec(free, tags, now));
+    else slivers.delete(FREE);
+    for (const [name, spec] of [...slivers]) setLoans(slivers, spec, now.loans[name] ?? [], loans.get(name));
   };
 }
 
@@ -90,11 +82,6 @@ function partyOf(spec: SliverSpecInput, lent: readonly Lent[]): Party {
   const others = LENT.filter((one) => !lent.includes(one)).map((one) => [one, 0] as const);
   const use = isIdle(spec) ? "idle" : "busy";
   return { name, generation, use, rspec: { ...rspec, ...Object.fromEntries(others) } };
-}
-
-/** The unassigned part of the machine for the rule. */
-function freeParty(rspec: Party["rspec"]): Party {
-  return { name: FREE, generation: 1, use: "free", rspec };
 }
 
 /** The entry for free amounts. An equal entry of the document is reused. */

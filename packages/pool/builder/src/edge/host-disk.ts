@@ -15,7 +15,7 @@ import {
 } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { ImageSettings } from "@nodeyard/config";
-import { messageOf } from "@nodeyard/runtime";
+import { messageOf, syncPath } from "@nodeyard/runtime";
 import {
   baseName,
   draftName,
@@ -120,7 +120,7 @@ export class HostDisk implements Disk {
       else await file.sync();
       await file?.close();
     }
-    await syncFolder(this.folder);
+    await syncPath(this.folder);
     return missing;
   }
 
@@ -132,7 +132,7 @@ export class HostDisk implements Disk {
     await this.#removeNames((name) => isFileOf(base, name));
     // Last: a removal that is cut off before leaves the proof for the next one.
     await rm(join(this.folder, intentName(base)), { force: true });
-    await syncFolder(this.folder);
+    await syncPath(this.folder);
   }
 
   async removeFormats(base: string, formats: readonly string[]): Promise<void> {
@@ -255,13 +255,7 @@ async function store(folder: string, name: string, text: string): Promise<void> 
     await rm(draft, { force: true });
     throw error;
   }
-  await syncFolder(folder);
-}
-
-/** A new name is on the disk only when its folder is (fsync(2)). */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path);
-  await folder.sync().finally(() => folder.close());
+  await syncPath(folder);
 }
 
 /** Bytes that are really taken: images are sparse. */

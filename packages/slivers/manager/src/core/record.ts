@@ -1,12 +1,9 @@
-import type {
-  Delegation,
-  KeySet,
-  Loan,
-  Refusal,
-  Rspec,
-  SliverSpec,
-  SliverVolume,
-} from "@nodeyard/sliver-protocol";
+import type { KeySet, Loan, Refusal, Rspec, SliverSpec } from "@nodeyard/sliver-protocol";
+
+/** The members of T, which nobody changes, nor what is in their lists. */
+type ReadonlyLists<T> = {
+  readonly [K in keyof T]: T[K] extends (infer E)[] | undefined ? readonly E[] | Exclude<T[K], E[]> : T[K];
+};
 
 /**
  * Orders documents. Signed documents have the epoch of their writer and an increasing number. Documents of PLC have epoch 0 and their
@@ -30,34 +27,18 @@ export function versionText({ epoch, number }: Version): string {
   return epoch === 0 ? String(number) : `${epoch}.${number}`;
 }
 
-/** How a sliver is made (docs/contract/slivers.md, "GetSlivers"). */
-export type Instantiation = SliverSpec["instantiation"];
+/** The members of a sliver of a document (document.ts of the protocol describes them) that its record has unchanged. */
+type Unchanged = Omit<SliverSpec, "held" | "expiresAt" | "rspec" | "loans" | "tags">;
 
 /** The part of a record that comes from documents. */
-export interface Given {
-  readonly name: string;
+export interface Given extends ReadonlyLists<Unchanged> {
   readonly stamp: Version;
-  readonly generation: number;
   /** A controller is an account that only makes calls. It has no sliver and no resources. */
   readonly kind: "sliver" | "controller";
-  readonly instantiation: Instantiation;
   /** Seconds since the Unix epoch. */
   readonly expiresAt?: number;
   /** Suspended: its processes stop where they are and keep their memory, and it is not started. Default false. */
   readonly held?: boolean;
-  /** `type base64` each. */
-  readonly keys: readonly string[];
-  readonly image?: string | undefined;
-  readonly initscript: string;
-  /** Containers may run in it. Default false. */
-  readonly nesting?: boolean | undefined;
-  /** Classes, one for each device. */
-  readonly devices?: readonly string[] | undefined;
-  /** Names of folders that it may read. Absent: none. */
-  readonly caches?: readonly string[] | undefined;
-  /** Copies of caches. Absent: none. */
-  readonly volumes?: readonly SliverVolume[] | undefined;
-  readonly delegations: readonly Delegation[];
   readonly rspec: Rspec;
   readonly sliceId?: number;
   /** Notes of the writer. */

@@ -1,6 +1,6 @@
 import type { LoanStatus, Resource, Rspec } from "@nodeyard/sliver-protocol";
 import { assign, type Places } from "./assign.ts";
-import { assignCores, computeLimits } from "./limits.ts";
+import { assignCores, computeLimits, type MachineLimits } from "./limits.ts";
 import { computeLoans } from "./loans.ts";
 import { configOf, type Observed, plan, type SliverConfig, type Task } from "./plan.ts";
 import type { Policy } from "./profiles.ts";
@@ -10,12 +10,8 @@ import { believe, expire, forgetTickets, nextEnd } from "./time.ts";
 import { countAll, dailyRates, type Sent } from "./traffic.ts";
 
 /** The facts of the machine that decisions need. */
-export interface Machine extends Places {
+export interface Machine extends Places, MachineLimits {
   readonly policy: Policy;
-  /** Per mille of one CPU, for all slivers. */
-  readonly cpu: number;
-  /** bit/s. */
-  readonly link: number;
   /** For each core, the threads of the same physical core; empty: cores are not assigned. */
   readonly siblings: readonly (readonly number[])[];
 }

@@ -106,11 +106,8 @@ export class SignedSource extends Poller {
       await manager.change((state) => {
         const current = state.keySet;
         if (current === undefined) throw new NoKeysError();
-        const next =
-          versionOf(signed) > current.version
-            ? parseKeySet(verifyText("key-set", signed, current, manager.now))
-            : current;
-        if (next === current) return { state, result: undefined };
+        if (versionOf(signed) <= current.version) return { state, result: undefined };
+        const next = parseKeySet(verifyText("key-set", signed, current, manager.now));
         return { state: { ...state, keySet: rotate(current, next, manager.now) }, result: undefined };
       });
     const read = (state: State) => {

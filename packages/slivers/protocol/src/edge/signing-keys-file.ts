@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { syncPath } from "@nodeyard/runtime";
+import { syncPathSync } from "@nodeyard/runtime";
 import { KeyFileError } from "../errors.ts";
 import {
   decodeSigningKeys,
@@ -89,7 +89,7 @@ function write(path: string, keys: SigningKeys, place: (draft: string) => void):
       closeSync(file);
     }
     place(draft);
-    syncPath(dirname(path));
+    syncPathSync(dirname(path));
   } catch (cause) {
     rmSync(draft, { force: true });
     const taken = (cause as NodeJS.ErrnoException).code === "EEXIST";

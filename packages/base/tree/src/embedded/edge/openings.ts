@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { syncPath } from "@nodeyard/runtime";
+import { syncPathSync } from "@nodeyard/runtime";
 
 /**
  * The number of times the tree at `path` was opened, from a file beside it. The database counts too, but when an operator copies an
@@ -18,9 +18,9 @@ export function readOpenings(path: string): bigint {
 export function writeOpenings(path: string, count: bigint): void {
   const partial = `${note(path)}.partial`;
   writeFileSync(partial, `${count}\n`, { mode: 0o600 });
-  syncPath(partial);
+  syncPathSync(partial);
   renameSync(partial, note(path));
-  syncPath(dirname(path));
+  syncPathSync(dirname(path));
 }
 
 function note(path: string): string {

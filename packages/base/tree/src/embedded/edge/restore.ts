@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { syncPath } from "@nodeyard/runtime";
+import { syncPathSync } from "@nodeyard/runtime";
 import { Refusal, refused } from "../errors.ts";
 import { SqliteFile } from "./sqlite-file.ts";
 import { prepareFolder, readPid } from "./state-folder.ts";
@@ -25,10 +25,10 @@ export function replaceTree(folder: string, make: (partial: string) => void): vo
   try {
     rmSync(partial, { force: true });
     make(partial);
-    syncPath(partial);
+    syncPathSync(partial);
     retire(file);
     renameSync(partial, file);
-    syncPath(dirname(file));
+    syncPathSync(dirname(file));
   } catch (error) {
     rmSync(partial, { force: true });
     if (error instanceof Refusal) throw refused(error.kind, error.message, folder, readPid(folder));

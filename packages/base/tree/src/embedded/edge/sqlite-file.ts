@@ -1,7 +1,7 @@
 import { renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { backup as copyOnline, DatabaseSync, type StatementSync } from "node:sqlite";
-import { syncPath } from "@nodeyard/runtime";
+import { syncPathSync } from "@nodeyard/runtime";
 import type { ZnodeRow } from "../../engine/index.ts";
 import { Refusal } from "../errors.ts";
 import type { Batch, SessionRow, Snapshot } from "../store.ts";
@@ -160,7 +160,7 @@ export class SqliteFile {
         copy.close();
       }
       renameSync(partial, path);
-      syncPath(dirname(path));
+      syncPathSync(dirname(path));
     } catch (error) {
       rmSync(partial, { force: true });
       throw error;

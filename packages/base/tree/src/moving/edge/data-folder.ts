@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { messageOf, syncPath } from "@nodeyard/runtime";
+import { messageOf, syncPathSync } from "@nodeyard/runtime";
 import { ProtocolError } from "@nodeyard/zookeeper";
 import { MoveRefused } from "../errors.ts";
 import { decodeSnapshot, encodeSnapshot, settle, type ZooKeeperState } from "../snapshot.ts";
@@ -34,10 +34,10 @@ export function writeDataFolder(folder: string, state: ZooKeeperState): void {
   writeFileSync(`${path}.partial`, encodeSnapshot(state));
   chownSync(files, owner.uid, owner.gid);
   chownSync(`${path}.partial`, owner.uid, owner.gid);
-  syncPath(`${path}.partial`);
+  syncPathSync(`${path}.partial`);
   renameSync(`${path}.partial`, path);
-  syncPath(files);
-  syncPath(folder);
+  syncPathSync(files);
+  syncPathSync(folder);
 }
 
 /**

@@ -39,11 +39,7 @@ function coresOf(online: string): ReadonlySet<number> {
 /** Reads facts of the machine. Rejects with errors of the back end. */
 export async function machineFacts(backEnd: BackEnd): Promise<MachineFacts> {
   const pool = await backEnd.poolSize?.();
-  return {
-    cores: availableParallelism(),
-    memory: totalMemory(),
-    ...defined({ pool }),
-  };
+  return { cores: availableParallelism(), memory: totalMemory(), ...defined({ pool }) };
 }
 
 /** bit/s that slivers share. */

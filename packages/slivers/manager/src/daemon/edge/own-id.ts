@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { syncPath } from "@nodeyard/runtime";
+import { syncPathSync } from "@nodeyard/runtime";
 import { NODE_ID } from "@nodeyard/sliver-protocol";
 import { DaemonConfigError } from "../../errors.ts";
 
@@ -42,6 +42,6 @@ function make(stateFolder: string, path: string): string {
   } finally {
     rmSync(draft, { force: true });
   }
-  syncPath(stateFolder);
+  syncPathSync(stateFolder);
   return readFileSync(path, "utf8").trim();
 }

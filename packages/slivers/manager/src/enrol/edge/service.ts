@@ -9,7 +9,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { type Clock, messageOf, sleep, textIfExists } from "@nodeyard/runtime";
+import { type Clock, messageOf, sleep, succeeds, textIfExists } from "@nodeyard/runtime";
 import { CONTROL_USER } from "@nodeyard/sliver-protocol";
 import { EnrolError } from "../../errors.ts";
 import { writeAtomic } from "../../isolation/edge/files.ts";
@@ -28,10 +28,7 @@ export const service = {
   /** With systemd only an active unit counts, not one that fails and is started again. */
   async running(signal: AbortSignal): Promise<boolean> {
     if (!hasSystemd()) return plainPid() !== undefined;
-    return run(["systemctl", "is-active", "--quiet", UNIT], { signal }).then(
-      () => true,
-      () => false,
-    );
+    return succeeds(run(["systemctl", "is-active", "--quiet", UNIT], { signal }));
   },
 
   /** Starts it, or starts it again. Throws CommandError; whether it answers is for the caller to see. */
@@ -128,13 +125,8 @@ export async function reloadSshd(clock: Clock, signal: AbortSignal): Promise<rea
 /** Empty when sshd reads its files again. */
 async function reload(clock: Clock, signal: AbortSignal): Promise<readonly string[]> {
   if (hasSystemd()) {
-    for (const unit of ["ssh.service", "sshd.service"]) {
-      const done = await run(["systemctl", "reload", unit], { signal }).then(
-        () => true,
-        () => false,
-      );
-      if (done) return [];
-    }
+    for (const unit of ["ssh.service", "sshd.service"])
+      if (await succeeds(run(["systemctl", "reload", unit], { signal }))) return [];
     // With socket activation a new sshd process reads the files at each connection.
     return [];
   }

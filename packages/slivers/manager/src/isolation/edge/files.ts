@@ -1,5 +1,6 @@
 import { open, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { syncPath } from "@nodeyard/runtime";
 
 /** End of a file's name until the file is complete. */
 export const HALF = ".new";
@@ -35,12 +36,6 @@ async function writeNew(path: string, text: string, options: AtomicOptions): Pro
 export async function replaceHostile(path: string, text: string, mode = 0o644): Promise<void> {
   await rm(path, { force: true });
   await writeFile(path, text, { flag: "wx", mode });
-}
-
-/** fsyncs a file, or a folder with its names. */
-export async function syncPath(path: string): Promise<void> {
-  await using file = await open(path, "r");
-  await file.sync();
 }
 
 /**

@@ -74,6 +74,11 @@ const fields = z.strictObject({
       /** A trial ends after this. */
       maxAgeSeconds: z.number().int().min(60).default(86_400),
     })
+    .transform(
+      ({ percent, slivers, maxAgeSeconds }): ImageTrialRules => ({
+        ...{ share: percent / 100, launches: slivers, maxAgeMs: maxAgeSeconds * 1000 },
+      }),
+    )
     .optional(),
   /** Folders that slivers may read at /cache/NAME when their documents say so: compilers' caches, mirrors of repositories. */
   caches: z.record(z.string().regex(CLASS), path).default({}),
@@ -133,10 +138,3 @@ export const isolationSchema = fields.superRefine(({ images, defaultImage }, con
 
 /** Options of the LXC back ends, with defaults. */
 export type IsolationOptions = z.output<typeof isolationSchema>;
-
-/** The rules for new versions of images; undefined: they serve at once. */
-export function trialRules({ trial }: Pick<IsolationOptions, "trial">): ImageTrialRules | undefined {
-  if (trial === undefined) return undefined;
-  const { percent, slivers, maxAgeSeconds } = trial;
-  return { share: percent / 100, launches: slivers, maxAgeMs: maxAgeSeconds * 1000 };
-}

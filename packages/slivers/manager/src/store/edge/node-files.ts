@@ -1,20 +1,14 @@
 import { constants } from "node:fs";
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { ignoring, syncPath } from "@nodeyard/runtime";
 import type { StoreFiles } from "../store.ts";
 
 /** The files of one folder. The folder exists and only its owner may enter it. */
 export function nodeFiles(folder: string): StoreFiles {
   const path = (name: string) => join(folder, name);
   return {
-    async read(name) {
-      try {
-        return await readFile(path(name));
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-        throw error;
-      }
-    },
+    read: (name) => ignoring("ENOENT", readFile(path(name))),
     /** Fails when the file exists or is a link, so the store removes an earlier draft first. */
     async create(name) {
       const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
@@ -28,9 +22,6 @@ export function nodeFiles(folder: string): StoreFiles {
     rename: (from, to) => rename(path(from), path(to)),
     remove: (name) => rm(path(name), { force: true }),
     /** A rename is durable only after this. */
-    async syncFolder() {
-      await using handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY);
-      await handle.sync();
-    },
+    syncFolder: () => syncPath(folder),
   };
 }

@@ -1,6 +1,6 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, Gate, sleep } from "@nodeyard/runtime";
+import { type Clock, Gate, sleep, succeeds } from "@nodeyard/runtime";
 import type { SliverUsage } from "@nodeyard/sliver-protocol";
 import { MachineError } from "../../../errors.ts";
 import {
@@ -198,10 +198,7 @@ export class Cgroups {
       signal.throwIfAborted();
       const killed =
         whole !== undefined &&
-        (await put(join(whole.mount, PARENT, mark, part, "cgroup.kill"), "1").then(
-          () => true,
-          () => false,
-        ));
+        (await succeeds(put(join(whole.mount, PARENT, mark, part, "cgroup.kill"), "1")));
       // For v1, and for kernels before 5.14, which have no cgroup.kill.
       if (!killed) {
         if (state !== undefined) await put(state, "FROZEN").catch(() => undefined);

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
+import { ignoring, succeeds } from "@nodeyard/runtime";
 import { MachineError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
 
@@ -70,18 +71,11 @@ export async function tree(group: string): Promise<string[]> {
 /** False when a group is still busy. */
 export async function removeTree(group: string, signal: AbortSignal): Promise<boolean> {
   try {
-    for (const path of [group, ...(await tree(group))].toReversed())
-      await rmdir(path).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== "ENOENT") throw error;
-      });
+    for (const path of [group, ...(await tree(group))].toReversed()) await ignoring("ENOENT", rmdir(path));
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EBUSY") throw error;
   }
   // More groups than were looked at, or deeper than a path can be long: find goes by folders that it holds open.
-  const removed = run(["find", group, "-depth", "-type", "d", "-delete"], { signal });
-  return await removed.then(
-    () => true,
-    () => false,
-  );
+  return await succeeds(run(["find", group, "-depth", "-type", "d", "-delete"], { signal }));
 }

@@ -1,6 +1,6 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, Gate, messageOf, sleep } from "@nodeyard/runtime";
+import { type Clock, Gate, messageOf, sleep, succeeds } from "@nodeyard/runtime";
 import { MachineError } from "../../../errors.ts";
 import { howToInstall, run } from "../../edge/run.ts";
 import type { Bind } from "../lxc-config.ts";
@@ -95,11 +95,8 @@ export class Lxcfs {
   }
 
   /** By reading a file: a mount whose process was killed is still listed. */
-  async #serves(): Promise<boolean> {
-    return readFile(join(this.#mount, "proc/uptime")).then(
-      () => true,
-      () => false,
-    );
+  #serves(): Promise<boolean> {
+    return succeeds(readFile(join(this.#mount, "proc/uptime")));
   }
 
   async #mounted(): Promise<boolean> {

@@ -13,7 +13,7 @@ import { exists, Pool } from "../../storage/edge/pool.ts";
 import { Subvolumes } from "../../storage/edge/subvolumes.ts";
 import { seccompPolicy } from "../lxc-config.ts";
 import { clashes } from "../names.ts";
-import { type IsolationOptions, prefixOf, trialRules } from "../options.ts";
+import { type IsolationOptions, prefixOf } from "../options.ts";
 import { raiseSettings, restoreSettings, tasksOfMachine } from "./kernel-settings.ts";
 import { Lxcfs } from "./lxcfs.ts";
 import { SliverFolders } from "./sliver-folders.ts";
@@ -131,7 +131,7 @@ export class SliverMachine {
     this.subvolumes = new Subvolumes(this.pool);
     this.images = new Images(this.pool, {
       sources: images,
-      trial: trialRules(options),
+      trial: options.trial,
       cache: options.cache ?? join(folder, "cache"),
       clock,
       onProgress,

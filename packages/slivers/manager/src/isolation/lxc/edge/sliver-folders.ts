@@ -1,9 +1,9 @@
 import { chmod, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { jsonOrUndefined, tail } from "@nodeyard/runtime";
+import { jsonOrUndefined, syncPath, tail } from "@nodeyard/runtime";
 import { RESOURCES, type Rspec } from "@nodeyard/sliver-protocol";
 import { z } from "zod";
-import { syncPath, together, writeAtomic } from "../../edge/files.ts";
+import { together, writeAtomic } from "../../edge/files.ts";
 import type { Volume } from "../../storage/caches.ts";
 
 /** The end of a console that is shown, bytes. */
@@ -48,11 +48,6 @@ const schema = z.object({
 
 /** Stored facts of a sliver. Its folder's name contains index and incarnation. */
 export type Mark = z.output<typeof schema>;
-
-/** The content of a mark's file. */
-function markText(mark: Mark): string {
-  return `${JSON.stringify(mark, undefined, 2)}\n`;
-}
 
 /** Stored files of each sliver besides its root: its mark, keys and configurations. The mark's name is the folder's name. */
 export class SliverFolders {
@@ -122,13 +117,19 @@ export class SliverFolders {
   /** Durable when it resolves. */
   async write(mark: string, content: Mark): Promise<void> {
     // Its folder is older than this mark.
-    await together(writeAtomic(this.path(mark, "mark.json"), markText(content)), syncPath(this.#folder));
+    await together(this.#write(mark, content, true), syncPath(this.#folder));
   }
 
   /** Not durable: a sliver that is not acknowledged yet and is damaged by power loss is found as broken and made again. */
   async draft(mark: string, content: Mark): Promise<void> {
     await mkdir(this.path(mark), { recursive: true, mode: 0o711 });
-    await writeAtomic(this.path(mark, "mark.json"), markText(content), { durable: false });
+    await this.#write(mark, content, false);
+  }
+
+  #write(mark: string, content: Mark, durable: boolean): Promise<void> {
+    return writeAtomic(this.path(mark, "mark.json"), `${JSON.stringify(content, undefined, 2)}\n`, {
+      durable,
+    });
   }
 
   async remove(mark: string): Promise<void> {

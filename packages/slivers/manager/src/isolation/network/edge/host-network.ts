@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { isIP } from "node:net";
+import { ignoring } from "@nodeyard/runtime";
 import { CommandError } from "../../../errors.ts";
 import type { Forwarding } from "../rules.ts";
 
@@ -120,9 +121,5 @@ function setting({ family, device }: Forwarding): string {
 
 /** The text of a setting of the kernel; undefined when the kernel or the machine has no such thing. */
 async function stateOf(file: string): Promise<string | undefined> {
-  const text = await readFile(file, "utf8").catch((cause: NodeJS.ErrnoException) => {
-    if (cause.code !== "ENOENT") throw cause;
-    return undefined;
-  });
-  return text?.trim();
+  return (await ignoring("ENOENT", readFile(file, "utf8")))?.trim();
 }

@@ -131,10 +131,7 @@ export class Network {
     const now = this.#options.clock.monotonic();
     if (this.#guarded !== undefined && now - this.#guarded.at < LOOK_AGE) return this.#guarded.chains;
     const before = this.#changes;
-    const map = await run(["nft", "list", "map", "inet", TABLE, "cables"], { signal }).catch((error) => {
-      ignoreMissing(error);
-      return "";
-    });
+    const map = await shown(["nft", "list", "map", "inet", TABLE, "cables"], signal);
     const chains = new Set([...map.matchAll(/: jump (s\d+)/g)].map(([, chain]) => chain!));
     // What was changed meanwhile may be missing in it.
     this.#guarded = before === this.#changes ? { at: now, chains } : undefined;
@@ -165,12 +162,7 @@ export class Network {
 
   /** Bytes sent by each sliver, by its index. */
   async sent(signal: AbortSignal): Promise<ReadonlyMap<number, number>> {
-    const show = ["tc", "-s", "class", "show", "dev", UPLINK_QUEUE] as const;
-    const shown = await run(show, { signal }).catch((error) => {
-      ignoreMissing(error);
-      return "";
-    });
-    return sentByIndex(shown);
+    return sentByIndex(await shown(["tc", "-s", "class", "show", "dev", UPLINK_QUEUE], signal));
   }
 
   /** Number of its network interface, which is not reused until the machine reboots. Undefined: there is no interface. */
@@ -227,7 +219,13 @@ function nft(script: string, signal: AbortSignal): Promise<string> {
   return run(["nft", "-f", "-"], { signal, input: script });
 }
 
-/** The thing to be removed or listed is not there, which is no failure. */
-function ignoreMissing(error: unknown): void {
+/** What a program shows; nothing when the thing is not there. */
+function shown(words: readonly [string, ...string[]], signal: AbortSignal): Promise<string> {
+  return run(words, { signal }).catch(ignoreMissing);
+}
+
+/** The thing to be removed or shown is not there, which is no failure. */
+function ignoreMissing(error: unknown): string {
   if (!(error instanceof CommandError) || !GONE.test(error.message)) throw error;
+  return "";
 }

@@ -1,16 +1,13 @@
 import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { deadline, messageOf } from "@nodeyard/runtime";
-import { ImageError } from "../../../errors.ts";
+
 import { writeAtomic } from "../../edge/files.ts";
 import { run } from "../../edge/run.ts";
 import type { PoolTools } from "../quota-groups.ts";
 import type { AccountFiles } from "./jail.ts";
 import { exists, type Pool } from "./pool.ts";
-import { freeSubvolume } from "./subvolumes.ts";
+import { clear, freeSubvolume } from "./subvolumes.ts";
 
-/** Milliseconds to remove one image. */
-const REMOVAL = 60_000;
 /** End of a root's name until it is complete. */
 const HALF = ".new";
 
@@ -65,10 +62,7 @@ export class ImageRoots {
       await writeAtomic(this.#accounts(path), JSON.stringify(accounts));
       await rename(half, path);
     } catch (error) {
-      using cleanUp = deadline(this.#options.clock, REMOVAL, () => new ImageError(`${half} stays`));
-      await this.#free(half, cleanUp.signal).catch((failure) =>
-        this.#options.onProgress(`image ${name}: ${half} cannot be removed: ${messageOf(failure)}`),
-      );
+      await clear(name, half, this.#options, (limit) => this.#free(half, limit));
       throw error;
     }
   }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Clock, deadline, messageOf } from "@nodeyard/runtime";
+import { messageOf } from "@nodeyard/runtime";
 import { CommandError, ImageError, PoolFullError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
 import type { PoolTools } from "../quota-groups.ts";
@@ -8,15 +8,14 @@ import type { Noted } from "./image-names.ts";
 import { inJail } from "./jail.ts";
 import type { Pool } from "./pool.ts";
 import { fetchLayout, lookUp, type RegistryImage } from "./registry.ts";
-import { deleteSubvolume, freeSubvolume } from "./subvolumes.ts";
+import { clear, deleteSubvolume, freeSubvolume } from "./subvolumes.ts";
 
 /** Makes the image of a layout's folder and resolves to its digest. */
 export type Take = (folder: string) => Promise<string>;
 
 /** Milliseconds until a registry is asked again for the digest of a tag. */
 const LOOK = 300_000;
-/** Milliseconds to remove a layout. */
-const REMOVAL = 60_000;
+
 /** Bytes of the pool that images must leave free: a full btrfs needs space even to delete files. */
 const SPARE = 67_108_864;
 /** Unpacks an archive of a layout into a folder, only the files that are read. */
@@ -35,15 +34,13 @@ export async function roomFor(name: string, pool: Pool): Promise<number> {
  */
 export class Layouts {
   readonly #pool: Pool;
-  readonly #clock: Clock;
-  readonly #say: (line: string) => void;
+  readonly #options: PoolTools;
   /** Monotonic time at which the registry of each name was last asked. */
   readonly #looked = new Map<string, number>();
 
-  constructor(pool: Pool, { clock, onProgress }: PoolTools) {
+  constructor(pool: Pool, options: PoolTools) {
     this.#pool = pool;
-    this.#clock = clock;
-    this.#say = onProgress;
+    this.#options = options;
   }
 
   /**
@@ -81,7 +78,8 @@ export class Layouts {
     take: Take,
     signal: AbortSignal,
   ): Promise<Noted> {
-    const now = this.#clock.monotonic();
+    const { clock, onProgress } = this.#options;
+    const now = clock.monotonic();
     const looked = this.#looked.get(name);
     if (known !== undefined && looked !== undefined && now - looked < LOOK) return known;
     this.#looked.set(name, now);
@@ -89,13 +87,13 @@ export class Layouts {
       const digest = await lookUp(source, scratch, signal);
       const from = `${source.registry} ${digest}`;
       if (known?.from === from) return known;
-      this.#say(`image ${name}: fetching ${source.registry}`);
+      onProgress(`image ${name}: fetching ${source.registry}`);
       await fetchLayout(source, digest, scratch, signal);
       return { digest: await take(join(scratch, "layout")), from };
     }).catch((error) => {
       // When the registry does not answer, slivers use the image that is here.
       if (!(error instanceof CommandError) || known === undefined) throw error;
-      this.#say(`image ${name}: the last one is used: ${messageOf(error)}`);
+      onProgress(`image ${name}: the last one is used: ${messageOf(error)}`);
       return known;
     });
   }
@@ -110,9 +108,8 @@ export class Layouts {
       await run(["btrfs", "qgroup", "limit", String(room), scratch], { signal });
       return await work(scratch);
     } finally {
-      using cleanUp = deadline(this.#clock, REMOVAL, () => new ImageError(`${scratch} stays`));
-      await deleteSubvolume(scratch, this.#pool.groups, cleanUp.signal).catch((failure) =>
-        this.#say(`image ${name}: ${scratch} cannot be removed: ${messageOf(failure)}`),
+      await clear(name, scratch, this.#options, (limit) =>
+        deleteSubvolume(scratch, this.#pool.groups, limit),
       );
     }
   }

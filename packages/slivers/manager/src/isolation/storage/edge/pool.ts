@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { succeeds } from "@nodeyard/runtime";
 import { MachineError } from "../../../errors.ts";
 import type { PoolDevice } from "../../cgroups/limits.ts";
 import { deviceNumber } from "../../edge/device-number.ts";
@@ -225,9 +226,6 @@ async function sizeOf(path: string): Promise<number | undefined> {
 }
 
 /** Whether a file or folder exists at the path. Links are followed. */
-export async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
+export function exists(path: string): Promise<boolean> {
+  return succeeds(stat(path));
 }

@@ -1,7 +1,9 @@
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { deadline, messageOf } from "@nodeyard/runtime";
+import { ImageError } from "../../../errors.ts";
 import { run } from "../../edge/run.ts";
-import type { QuotaGroups } from "../quota-groups.ts";
+import type { PoolTools, QuotaGroups } from "../quota-groups.ts";
 import type { Pool } from "./pool.ts";
 import { readData } from "./subvolume-list.ts";
 
@@ -36,6 +38,22 @@ export async function deleteSubvolume(
     if (id !== undefined && (await look()) === undefined) groups.begin(id);
   }
   return id;
+}
+
+/** Milliseconds to remove what work that failed has left. */
+const REMOVAL = 60_000;
+
+/** Removes what image `name` needed no more, also after a failure or an abort; that it stays is told, and is no failure. */
+export async function clear(
+  name: string,
+  path: string,
+  { clock, onProgress }: PoolTools,
+  remove: (signal: AbortSignal) => Promise<unknown>,
+): Promise<void> {
+  using limit = deadline(clock, REMOVAL, () => new ImageError(`${path} stays`));
+  await remove(limit.signal).catch((failure) =>
+    onProgress(`image ${name}: ${path} cannot be removed: ${messageOf(failure)}`),
+  );
 }
 
 /** Deletes a subvolume and resolves when its space is free again. For images, which are large: the next one may need the space. */
