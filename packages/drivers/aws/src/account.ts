@@ -1,6 +1,15 @@
 import type { Instance } from "@aws-sdk/client-ec2";
-import { type Account, ListWatch, messageOf, type Place, present } from "@nodeyard/driver";
+import {
+  type Account,
+  type DriverContext,
+  ListWatch,
+  messageOf,
+  type OpenFile,
+  type Place,
+  present,
+} from "@nodeyard/driver";
 import { Aws, type AwsOptions } from "./client/aws.ts";
+import type { AwsProviderConfig } from "./config.ts";
 import { type Lookups, lookupsOf } from "./lookups.ts";
 import { batched } from "./machines/batch.ts";
 
@@ -68,4 +77,11 @@ export class AwsAccount implements Account {
     for (const shared of [this.instances, this.lookups.known]) shared.close();
     await this.aws.close();
   }
+}
+
+/** What the parts of a provider work with. `closed` ends what goes on without a caller, such as the reading of notices. */
+export interface Site extends DriverContext, Pick<AwsAccount, "aws" | "instances" | "lookups" | "terminate"> {
+  readonly config: AwsProviderConfig;
+  readonly openFile: OpenFile;
+  readonly closed: AbortSignal;
 }

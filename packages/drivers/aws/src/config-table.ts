@@ -161,7 +161,6 @@ const provider = {
       { default: false },
     ),
   }),
-  // `limitsOf` says which limits count.
   limits: Key.group({
     "max-servers": Key.integer("Nodes at once, in each pool.", Key.NO_LIMIT).as("instances"),
     ...Key.sizeLimits,

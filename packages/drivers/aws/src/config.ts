@@ -2,15 +2,15 @@ import {
   type ConfigOf,
   cloudConfig,
   type Entry,
+  Key,
   type OrderOf,
   type OwnOf,
   type Reader,
-  type Resources,
   type Values,
 } from "@nodeyard/driver";
 import { tables, type VolumeKeys } from "./config-table.ts";
 
-type Keys<L extends "provider" | "pool" | "label"> = Values<(typeof tables)[L]>;
+type Keys<L extends "pool" | "label"> = Values<(typeof tables)[L]>;
 type CloudImageKeys = Values<typeof tables.images.cloudImage>;
 
 /** How a label finds its AMI: by id, by filters (the newest match counts), or by a parameter of Systems Manager. */
@@ -44,7 +44,7 @@ export const awsConfig = cloudConfig("aws", tables, {
     // The default: the default subnets of the default VPC. The older key `public-ip-address` counts before `public-ipv4`.
     const subnets = subnetIds.length > 0 ? subnetIds : subnetId === null ? [] : [subnetId];
     return {
-      limits: limitsOf(provider, pool),
+      limits: { ...Key.limitsOver(pool, provider.limits), ...provider.maxResources, ...pool.maxResources },
       availabilityZones: availabilityZone === null ? [] : [availabilityZone],
       own: { securityGroup, subnets, publicIpv4: publicIpAddress ?? pool.publicIpv4, publicIpv6 },
     };
@@ -132,18 +132,4 @@ function refuseMarket({ at, ...label }: Entry<Keys<"label">>, pool: Keys<"pool">
     at.error("dedicated-host", "is not possible together with use-spot; remove one");
   if (label.dedicatedHost && pool.availabilityZone === null)
     at.error("dedicated-host", "needs the availability-zone of its pool; add it there");
-}
-
-/** Limits of the pool. A pool's own key takes precedence over the provider's. */
-function limitsOf(
-  provider: Pick<Keys<"provider">, "limits" | "maxResources">,
-  pool: Entry<Keys<"pool">>,
-): Resources {
-  const of = (name: string) => (pool.at.has(name) ? pool : provider).limits;
-  const own = {
-    instances: of("max-servers").instances,
-    cores: of("max-cores").cores,
-    ram: of("max-ram").ram,
-  };
-  return { ...own, ...provider.maxResources, ...pool.maxResources };
 }

@@ -5,36 +5,25 @@ import {
   type CloudPart,
   cloudDriver,
   type Driver,
-  type DriverContext,
   DriverError,
-  type FoundPart,
-  type LabelConfig,
   launchedLabels,
   type MachineTable,
   type OpenFile,
-  type PoolConfig,
   tagOf,
 } from "@nodeyard/driver";
-import { AwsAccount } from "./account.ts";
+import { AwsAccount, type Site } from "./account.ts";
 import type { Aws } from "./client/aws.ts";
-import {
-  type AwsLabelOwn,
-  type AwsOrder,
-  type AwsPoolOwn,
-  type AwsProviderConfig,
-  awsConfig,
-  machineType,
-} from "./config.ts";
+import { type AwsOrder, type AwsProviderConfig, awsConfig, machineType } from "./config.ts";
 import type { sdk } from "./edge/sdk.ts";
 import { mapError } from "./errors.ts";
 import { awsImages } from "./images/store.ts";
 import { fleetsOf } from "./machines/fleets.ts";
 import { hostsOf } from "./machines/hosts.ts";
 import { instancesOf, isInterrupted } from "./machines/instances.ts";
-import { launchesOf } from "./machines/launch.ts";
+import { resolvedOf, runBody, runInstance } from "./machines/launch.ts";
 import { followNotices } from "./notices.ts";
 import { pricesOf } from "./prices.ts";
-import { labelAmounts, labelCodes, listedAmounts, volumeAmounts } from "./quota.ts";
+import { labelAmounts, labelCodes, listedAmounts, quotasOf, volumeAmounts } from "./quota.ts";
 import { metadataOf } from "./tags.ts";
 
 /** Dependencies of the driver on its host. Tests pass their own. */
@@ -49,38 +38,33 @@ export function createAwsDriver({ sdk: modules, openFile }: AwsHost): Driver<Aws
   return cloudDriver<AwsProviderConfig, AwsAccount, Instance, string | null>(
     { name: "aws", config: awsConfig, mapError },
     (config, context, closed) => {
-      const { rate } = config.own;
       const place = modules.placeOf(config.own);
       return {
         // Profile and region stand for the credential. Two profiles of one account have limiters of their own and are throttled by AWS together.
         key: JSON.stringify(place),
-        intervalMs: rate === 0 ? 0 : 1_000 / rate,
+        intervalMs: config.own.intervalMs,
         account: () => new AwsAccount({ ...context, place, sdk: modules }),
-        cloud: (account) => awsCloud(config, context, account, openFile, closed),
+        cloud(account) {
+          const { aws, instances, lookups, terminate } = account;
+          const site = { ...context, aws, instances, lookups, terminate, config, openFile, closed };
+          return awsCloud(site, account);
+        },
       };
     },
   );
 }
 
-/** A provider of an account and region. `closed` ends what goes on without a caller, such as the reading of notices. */
-function awsCloud(
-  config: AwsProviderConfig,
-  context: DriverContext,
-  account: AwsAccount,
-  openFile: OpenFile,
-  closed: AbortSignal,
-): Cloud<Instance, string | null, MachineTable<Instance>> {
-  const { aws, lookups } = account;
-  const { clock, log, purpose, installation } = context;
-  const { name: provider, own } = config;
-  const hosts = hostsOf(account, config, context, closed);
-  const instances = instancesOf(account, provider, log);
-  const fleets = fleetsOf(account, config, context);
-  const launches = launchesOf(account, log);
+/** A provider of an account and region. */
+function awsCloud(site: Site, account: AwsAccount): Cloud<Instance, string | null, MachineTable<Instance>> {
+  const { aws, lookups, config, purpose } = site;
+  const { own } = config;
+  const hosts = hostsOf(site);
+  const instances = instancesOf(site);
+  const fleets = fleetsOf(site);
   const labels = config.pools.flatMap(launchedLabels);
   // Only these quotas count. Others of the account have nothing to do with the labels, and a quota of 0 must not stop the provider.
   const codes = new Set(labels.flatMap((label) => labelCodes(label.own)));
-  const images = awsImages({ aws, clock, openFile, settings: own, owner: { installation, provider } });
+  const images = awsImages(site);
   return {
     ...{ machines: instances.machines, suspends: instances.suspends },
     // The call may take as long as the whole launch: most of that time it waits at the rate limit.
@@ -92,9 +76,12 @@ function awsCloud(
       // The loader only warns, because Nodepool's validator accepts such a label.
       if (label.instanceType === null && label.fleet === null)
         throw new DriverError("configuration", `label ${name} has no size; add instance-type or fleet`);
-      const resolved = await launches.resolved(order, host ?? null, signal);
-      const { run } = label.fleet === null ? launches : fleets;
-      return instances.launching(order, (token, until) => run(order, resolved, token, until));
+      const resolved = await resolvedOf(site, order, host ?? null, signal);
+      return instances.launching(order, (token, until) =>
+        label.fleet === null
+          ? runInstance(aws, runBody(order, resolved, token), until)
+          : fleets.run(order, resolved, token, until),
+      );
     },
     stored: (instance, host) => ({ ...(host != null && { host }), instance }),
     async describe({ label, hostname, az }: AwsOrder, instance, _, signal) {
@@ -125,8 +112,8 @@ function awsCloud(
       const info = await lookups.type(instance.InstanceType ?? "", signal).catch(() => undefined);
       return listedAmounts(instance, info);
     },
-    quota: (signal) => lookups.quotas(codes, { provider, log }, signal),
-    async need({ own: label }: LabelConfig<AwsLabelOwn>, signal) {
+    quota: (signal) => quotasOf(site, codes, signal),
+    async need({ own: label }: AwsOrder["label"], signal) {
       const { instanceType: type } = label;
       return labelAmounts(label, type === null ? null : await lookups.type(type, signal));
     },
@@ -135,23 +122,23 @@ function awsCloud(
       const { Output = "" } = await aws.call("ec2.getConsoleOutput", { InstanceId }, signal);
       return Buffer.from(Output, "base64").toString();
     },
-    async zones({ own: pool }: PoolConfig<AwsPoolOwn>, signal) {
+    async zones({ own: pool }: AwsOrder["pool"], signal) {
       // A zone without a subnet of the pool cannot be chosen, whatever the region has.
       const subnets = await lookups.subnets(pool.subnets, signal);
       return [...new Set(subnets.flatMap(({ AvailabilityZone: zone }) => zone ?? []))].sort();
     },
     ...{ limiter: aws.pace.writes, images: images.store },
-    ...(own.priceApi && { prices: pricesOf(aws, lookups, clock) }),
+    ...(own.priceApi && { prices: pricesOf(site) }),
     handover: { ready: instances.ready },
     ...{ place: () => account.place, close: hosts.close },
     async check(signal) {
-      await account.instances.all(signal, false);
+      await site.instances.all(signal, false);
       await account.locate(signal);
       // A message that is taken is gone for all others, so only a launcher, which can tell the users, takes any.
       if (purpose === "look") return;
       await fleets.reconcile(signal);
       const hasNotices = own.noticeQueue !== null || labels.some((label) => label.own.spot);
-      if (hasNotices) void followNotices(account, config, context, closed);
+      if (hasNotices) void followNotices(site);
     },
   };
 }
@@ -163,8 +150,7 @@ function besideInstances(aws: Aws, codes: ReadonlySet<string>): Readonly<Record<
       async list(signal) {
         // Those of other users use the same quota.
         const all = await aws.list("ec2.describeVolumes", "Volumes", {}, signal);
-        return all.flatMap((volume): readonly FoundPart[] => {
-          const { VolumeId: id, Attachments = [], State, Tags, VolumeType, Size, Iops } = volume;
+        return all.flatMap(({ VolumeId: id, Attachments = [], State, Tags, VolumeType, Size, Iops }) => {
           if (id === undefined || State === "deleted" || State === "deleting") return [];
           // A volume in another state is attached or being attached, so a deletion would fail, or hit a machine that has just come up.
           const isFree = State === "available" || State === "error";

@@ -5,13 +5,11 @@ import { THROTTLED } from "./client/errors.ts";
 const TABLE: readonly FaultRow[] = [
   // "Not authorized for images: [ami-..]": the label's image, while everything else of the provider works.
   { kind: "configuration", codes: ["AuthFailure"], text: /not authorized for/i },
-  // The account's quota is used up.
   {
     kind: "quota",
     codes:
       /^((Instance|Vcpu|Host|Volume|Address|NetworkInterface|Snapshot|MaxIOPS)LimitExceeded|MaxSpot(Instance|FleetRequest)CountExceeded|ResourceCountLimitExceeded|ServiceQuotaExceededException)$/,
   },
-  // AWS has no capacity in that zone.
   {
     kind: "capacity",
     codes:
@@ -58,5 +56,4 @@ export function kindOf(code: string, text: string, status: number): DriverErrorK
   return judged(TABLE, { codes: [code], status, text }).kind;
 }
 
-/** Maps AWS errors to driver errors. No other module does this. */
 export const mapError = errorMap(TABLE);

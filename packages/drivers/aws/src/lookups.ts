@@ -1,17 +1,7 @@
-import type { BlockDeviceMapping, Image, InstanceTypeInfo, Subnet } from "@aws-sdk/client-ec2";
-import {
-  type Clock,
-  type Log,
-  messageOf,
-  orThrow,
-  type Resources,
-  SharedValues,
-  unlessRefused,
-  wasRefused,
-} from "@nodeyard/driver";
+import type { Image, InstanceTypeInfo, Subnet } from "@aws-sdk/client-ec2";
+import { type Clock, orThrow, SharedValues, unlessRefused } from "@nodeyard/driver";
 import type { Aws } from "./client/aws.ts";
 import type { ImageSource } from "./config.ts";
-import { STORAGE_CODES } from "./quota.ts";
 
 /** The list of subnets has their free addresses. */
 const SUBNETS = { freshMs: 60_000, staleMs: 240_000 };
@@ -19,19 +9,10 @@ const SUBNETS = { freshMs: 60_000, staleMs: 240_000 };
 const FOREVER = { freshMs: Number.POSITIVE_INFINITY };
 /** A new AMI that filters find, or a new value of a parameter, is used within this time. */
 const IMAGES = { freshMs: 300_000 };
-/** Quotas change rarely, by request. The launcher caches them too. */
-const QUOTAS = { freshMs: 30_000 };
-const GIB_PER_TIB = 1_024;
-
-/** Root device of an AMI, whose settings a launch may change. */
-export interface RootDevice {
-  /** Name of the device in the AMI: "/dev/sda1", "/dev/xvda". */
-  readonly name: string;
-  /** The AMI's settings of the root volume; null when the root is no EBS volume. */
-  readonly ebs: NonNullable<BlockDeviceMapping["Ebs"]> | null;
-}
 
 export type Lookups = ReturnType<typeof lookupsOf>;
+/** Root device of an AMI, whose settings a launch may change. */
+export type RootDevice = Awaited<ReturnType<Lookups["root"]>>;
 
 /** Facts of an account that seldom change. Concurrent callers share a call. A name that EC2 does not know rejects with `configuration`. */
 export function lookupsOf(aws: Aws, clock: Clock) {
@@ -83,9 +64,9 @@ export function lookupsOf(aws: Aws, clock: Clock) {
       return known.get(`instance type ${name}`, { ...FOREVER, load }, signal);
     },
 
-    /** The root device of an AMI. */
-    root(image: string, signal: AbortSignal): Promise<RootDevice> {
-      const load = async (own: AbortSignal): Promise<RootDevice> => {
+    /** The device by its name in the AMI ("/dev/sda1", "/dev/xvda"), with the AMI's settings of the root volume; null: it is no EBS volume. */
+    root(image: string, signal: AbortSignal) {
+      const load = async (own: AbortSignal) => {
         const { Images } = await aws.call("ec2.describeImages", { ImageIds: [image] }, own);
         const why = `there is no image ${image} in this region, or it is not shared with this account`;
         const { BlockDeviceMappings: all = [], RootDeviceName } = orThrow(Images?.[0], why);
@@ -112,34 +93,6 @@ export function lookupsOf(aws: Aws, clock: Clock) {
         const found = all.find(({ SubnetId }) => SubnetId === name);
         return orThrow(found, `there is no subnet ${name} in this region; correct subnet-id`);
       });
-    },
-
-    /**
-     * Quotas with one of `codes`, as Service Quotas applies them: instances in vCPUs, storage in GiB. A code that is missing in the result is
-     * not limited. None without the right to read them: EC2 refuses launches beyond them by itself, and Nodepool's policies lack the right.
-     */
-    async quotas(
-      codes: ReadonlySet<string>,
-      { provider, log }: { readonly provider: string; readonly log: Log },
-      signal: AbortSignal,
-    ): Promise<Resources> {
-      if (codes.size === 0) return {};
-      const load = async (own: AbortSignal) => {
-        const list = (ServiceCode: string) =>
-          aws.list("quotas.listServiceQuotas", "Quotas", { ServiceCode }, own);
-        return (await Promise.all([list("ec2"), list("ebs")])).flat();
-      };
-      const all = await known.get("list of service quotas", { ...QUOTAS, load }, signal).catch((error) => {
-        if (!wasRefused(error.cause, /^AccessDenied/)) throw error;
-        const facts = { provider, error: messageOf(error) };
-        log.warn(facts, "may not read service quotas; only the limits of the file count");
-        return [];
-      });
-      const limits: Record<string, number> = {};
-      for (const { QuotaCode: code, Value: value } of all)
-        if (code !== undefined && value !== undefined && codes.has(code))
-          limits[code] = STORAGE_CODES.has(code) ? value * GIB_PER_TIB : value;
-      return limits;
     },
   };
 }

@@ -1,6 +1,5 @@
-import { backoff, type DriverContext, messageOf, sleep, tagOf } from "@nodeyard/driver";
-import type { AwsAccount } from "./account.ts";
-import type { AwsProviderConfig } from "./config.ts";
+import { backoff, messageOf, sleep, tagOf } from "@nodeyard/driver";
+import type { Site } from "./account.ts";
 import { INTERRUPTED, isInterrupted } from "./machines/instances.ts";
 import { metadataOf } from "./tags.ts";
 
@@ -49,15 +48,13 @@ export function noticeOf(body: string): Notice | null {
 }
 
 /**
- * Follows the notices for a provider until `stop` aborts: those of its queue, and those of the account's spot requests where there is none or
+ * Follows the notices for a provider until it is `closed`: those of its queue, and those of the account's spot requests where there is none or
  * while it does not work. While neither can be read, changes are still seen by listings, only later. Never rejects.
  */
-export async function followNotices(
-  { aws, instances }: AwsAccount,
-  { name: provider, own: { noticeQueue } }: AwsProviderConfig,
-  { clock, random, log, installation, remark, impaired }: DriverContext,
-  stop: AbortSignal,
-): Promise<void> {
+export async function followNotices(site: Site): Promise<void> {
+  const { aws, instances, clock, random, log, installation, remark, impaired, closed } = site;
+  const { noticeQueue } = site.config.own;
+  const provider = site.config.name;
   let isRead = noticeQueue !== null;
 
   /** Notices of other providers and installations are read too, as they share the account, and are passed over. */
@@ -65,7 +62,7 @@ export async function followNotices(
     // Any change of state may be one that a step waits for.
     instances.hint();
     if (kind !== "interruption") return;
-    const instance = (await instances.all(stop, true)).get(id);
+    const instance = (await instances.all(closed, true)).get(id);
     const tag = tagOf(metadataOf(instance?.Tags));
     if (instance === undefined || tag?.installation !== installation || tag.provider !== provider) return;
     // Another launcher has taken it.
@@ -73,9 +70,9 @@ export async function followNotices(
     // Before the tag is set: if the launcher dies in between, the notice comes again and users see it twice, not never.
     remark?.(tag, `EC2 takes the spot machine ${id} back two minutes after ${at}`, true);
     const Tags = [{ Key: INTERRUPTED, Value: at }];
-    await aws.call("ec2.createTags", { Resources: [id], Tags }, stop);
+    await aws.call("ec2.createTags", { Resources: [id], Tags }, closed);
     // From now on the shared list shows the tag to every reader of this process.
-    await instances.all(stop, true);
+    await instances.all(closed, true);
     log.warn({ node: tag.nodeId, instance: id, at }, "EC2 takes a spot machine back");
   };
 
@@ -95,12 +92,12 @@ export async function followNotices(
     const said = (why: string | null) => impaired?.("the notice queue", why);
     try {
       const request = { QueueUrl, MaxNumberOfMessages: MOST, WaitTimeSeconds: WAIT_S };
-      const { Messages = [] } = await aws.call("sqs.receiveMessage", request, stop);
+      const { Messages = [] } = await aws.call("sqs.receiveMessage", request, closed);
       const taken = Messages.map(async ({ Body = "", ReceiptHandle }, index) =>
         (await took(noticeOf(Body))) ? { Id: String(index), ReceiptHandle } : [],
       );
       const Entries = (await Promise.all(taken)).flat();
-      if (Entries.length > 0) await aws.call("sqs.deleteMessageBatch", { QueueUrl, Entries }, stop);
+      if (Entries.length > 0) await aws.call("sqs.deleteMessageBatch", { QueueUrl, Entries }, closed);
       isRead = true;
       said(null);
     } catch (error) {
@@ -116,27 +113,27 @@ export async function followNotices(
   const lookAtRequests = async () => {
     const request = { Filters: [{ Name: "status-code", Values: TAKEN_BACK }] };
     const call = "ec2.describeSpotInstanceRequests";
-    const requests = isRead ? [] : await aws.list(call, "SpotInstanceRequests", request, stop);
+    const requests = isRead ? [] : await aws.list(call, "SpotInstanceRequests", request, closed);
     const taken = requests.map(async ({ InstanceId: instance, Status }) => {
       if (instance === undefined) return [];
       const at = Status?.UpdateTime?.toISOString() ?? "its notice";
       return seen.has(instance) || (await took({ kind: "interruption", instance, at })) ? instance : [];
     });
     seen = new Set((await Promise.all(taken)).flat());
-    await sleep(clock, LOOK_MS, stop);
+    await sleep(clock, LOOK_MS, closed);
   };
 
   /** Does it again and again, with back-off after failures. */
   const repeated = async (work: () => Promise<void>) => {
-    for (let failures = 0; !stop.aborted; ) {
+    for (let failures = 0; !closed.aborted; ) {
       try {
         await work();
         failures = 0;
       } catch (error) {
-        if (stop.aborted) return;
+        if (closed.aborted) return;
         if (failures === 0)
           log.warn({ provider, error: messageOf(error) }, "cannot read notices; will retry");
-        await sleep(clock, backoff(random, failures++, 1_000, SLOWEST_MS), stop).catch(() => {});
+        await sleep(clock, backoff(random, failures++, 1_000, SLOWEST_MS), closed).catch(() => {});
       }
     }
   };

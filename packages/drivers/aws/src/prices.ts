@@ -1,6 +1,5 @@
-import { type Clock, DriverError, type Price, type Prices } from "@nodeyard/driver";
-import type { Aws } from "./client/aws.ts";
-import type { Lookups } from "./lookups.ts";
+import { DriverError, type Price, type Prices } from "@nodeyard/driver";
+import type { Site } from "./account.ts";
 
 /** Milliseconds until prices are read again: the price list changes a few times a year, spot prices change slowly. */
 const LIST_MS = 86_400_000;
@@ -10,7 +9,7 @@ const SPOT_MS = 600_000;
 type Zoned = ReadonlyMap<string | null, Price>;
 
 /** Price per hour of Linux without a licence, volumes, addresses and traffic: of the Price List API, or of EC2's newest spot price in a zone. */
-export function pricesOf(aws: Aws, { known }: Lookups, clock: Clock): Prices {
+export function pricesOf({ aws, lookups: { known }, clock }: Site): Prices {
   /** The list price of a type, or of a host of its family. Empty when AWS sells none in the region. */
   async function listPrice(type: string, isHost: boolean, regionCode: string, signal: AbortSignal) {
     // Hosts are sold by family, without the size.

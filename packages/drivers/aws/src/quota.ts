@@ -1,5 +1,6 @@
 import type { Instance, InstanceTypeInfo } from "@aws-sdk/client-ec2";
-import { add, type Resources } from "@nodeyard/driver";
+import { add, messageOf, type Resources, wasRefused } from "@nodeyard/driver";
+import type { Site } from "./account.ts";
 import type { AwsLabelOwn } from "./config.ts";
 
 /**
@@ -37,9 +38,12 @@ const VOLUMES = codesIn(`
 `);
 
 /** Codes whose unit is TiB. Amounts of this driver are in GiB. */
-export const STORAGE_CODES: ReadonlySet<string | undefined> = new Set(
+const STORAGE_CODES: ReadonlySet<string | undefined> = new Set(
   [...VOLUMES.values()].map(([storage]) => storage),
 );
+const GIB_PER_TIB = 1_024;
+/** Quotas change rarely, by request. The launcher caches them too. */
+const QUOTAS = { freshMs: 30_000 };
 
 /** By the part of a type before the dot: quota of running dedicated hosts. */
 const HOSTS = codesIn(`
@@ -110,4 +114,33 @@ export function labelCodes({ instanceType, fleet, volumeType, ...label }: AwsLab
 export function listedAmounts(instance: Instance, info: InstanceTypeInfo | undefined): Resources {
   if (info === undefined || instance.Placement?.HostId !== undefined) return { instances: 1 };
   return instanceAmounts(info, instance.InstanceLifecycle === "spot");
+}
+
+/**
+ * Quotas with one of `codes`, as Service Quotas applies them: instances in vCPUs, storage in GiB. A code that is missing in the result is
+ * not limited. None without the right to read them: EC2 refuses launches beyond them by itself, and Nodepool's policies lack the right.
+ */
+export async function quotasOf(
+  { aws, lookups, config, log }: Site,
+  codes: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<Resources> {
+  if (codes.size === 0) return {};
+  const load = async (own: AbortSignal) => {
+    const list = (ServiceCode: string) =>
+      aws.list("quotas.listServiceQuotas", "Quotas", { ServiceCode }, own);
+    return (await Promise.all([list("ec2"), list("ebs")])).flat();
+  };
+  const loaded = lookups.known.get("list of service quotas", { ...QUOTAS, load }, signal);
+  const all = await loaded.catch((error) => {
+    if (!wasRefused(error.cause, /^AccessDenied/)) throw error;
+    const facts = { provider: config.name, error: messageOf(error) };
+    log.warn(facts, "may not read service quotas; only the limits of the file count");
+    return [];
+  });
+  const limits: Record<string, number> = {};
+  for (const { QuotaCode: code, Value: value } of all)
+    if (code !== undefined && value !== undefined && codes.has(code))
+      limits[code] = STORAGE_CODES.has(code) ? value * GIB_PER_TIB : value;
+  return limits;
 }

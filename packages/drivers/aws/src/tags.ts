@@ -6,7 +6,6 @@ export function metadataOf(tags: readonly AwsTag[] | undefined): Metadata {
   return Object.fromEntries((tags ?? []).map(({ Key, Value }) => [Key ?? "", Value ?? ""]));
 }
 
-/** Converts to AWS's format. */
 export function tagListOf(metadata: Metadata): AwsTag[] {
   return Object.entries(metadata).map(([Key, Value]) => ({ Key, Value }));
 }

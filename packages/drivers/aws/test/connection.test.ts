@@ -46,6 +46,7 @@ async function withAccount<T>(endpoint: string, work: (account: AwsAccount) => P
   const place = {
     region: "us-west-2",
     profile: null,
+    keysOfEnvironment: false,
   };
   const log = {
     debug() {},

@@ -25,7 +25,11 @@ test("a credentials file that is replaced is used within a minute, at once after
   vi.stubEnv("AWS_CONFIG_FILE", join(folder, "none"));
   vi.stubEnv("AWS_EC2_METADATA_DISABLED", "true");
   const clock = new VirtualClock();
-  const credentials = credentialsOf({ region: "us-west-2", profile: null }, sdk, clock);
+  const credentials = credentialsOf(
+    { region: "us-west-2", profile: null, keysOfEnvironment: false },
+    sdk,
+    clock,
+  );
   const id = async () => (await credentials.get()).accessKeyId;
   keys("AKIAFIRST");
   expect(await id()).toBe("AKIAFIRST");

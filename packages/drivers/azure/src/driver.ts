@@ -30,13 +30,13 @@ export interface AzureHost extends CloudHost {
 export function createAzureDriver(host: AzureHost): Driver<AzureProviderConfig> {
   const parts = { name: "azure", config: azureConfig, mapError };
   return cloudDriver<AzureProviderConfig, AzureAccount, AddressedVm>(parts, (config, context) => {
-    const { authPath, location, resourceGroup: group, rate } = config.own;
+    const { authPath, location, resourceGroup: group, intervalMs } = config.own;
     const { around } = host;
     const identity = identityOf(authPath, around);
     const { secret, ...who } = identity;
     return {
       key: JSON.stringify([who, authPath, keyOf(location), keyOf(group)]),
-      intervalMs: rate === 0 ? 0 : 1_000 / rate,
+      intervalMs,
       account: () =>
         new AzureAccount({ ...context, ...host.connect(), identity, location, group, authPath, around }),
       cloud: (account) => azureCloud(config, context, account, host),

@@ -37,10 +37,10 @@ const SPOT = { availability: { class: "spot" }, availability_policy: { preemptio
 export function createIbmDriver({ around, connect, openFile }: CloudHost): Driver<IbmProviderConfig> {
   const parts = { name: "ibmvpc", config: ibmvpcConfig, mapError };
   return cloudDriver<IbmProviderConfig, Ibm, Instance>(parts, (config, context) => {
-    const { region, credentialsFile: file, rate } = config.own;
+    const { region, credentialsFile: file, intervalMs } = config.own;
     return {
       key: JSON.stringify([region, file]),
-      intervalMs: rate === 0 ? 0 : 1_000 / rate,
+      intervalMs,
       account: () => new Ibm({ ...context, ...connect(), around, file, region }),
       cloud: (ibm) => ibmCloud(config, context, ibm, openFile),
     };

@@ -2,6 +2,7 @@ import {
   type ConfigOf,
   type CreateOrder,
   cloudConfig,
+  Key,
   type LabelConfig,
   type Resources,
 } from "@nodeyard/driver";
@@ -52,11 +53,10 @@ const configOf = (kind: Kind) =>
         ...provider.maxResources,
         ...pool.maxResources,
         // A pool's own limit counts even if it is higher than the provider's, because the provider's is only a default for each pool.
-        instances: pool.at.has("max-servers")
-          ? pool.limits.instances
-          : (provider.mostNodes ?? provider.maxServers ?? Number.POSITIVE_INFINITY),
-        cores: pool.at.has("max-cores") ? pool.limits.cores : provider.cores,
-        ram: pool.at.has("max-ram") ? pool.limits.ram : provider.ram,
+        ...Key.limitsOver(pool, {
+          ...{ cores: provider.cores, ram: provider.ram },
+          instances: provider.mostNodes ?? provider.maxServers ?? Number.POSITIVE_INFINITY,
+        }),
       },
       own: {},
     }),

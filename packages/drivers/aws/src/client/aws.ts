@@ -6,13 +6,12 @@ import {
   DriverError,
   messageOf,
   present,
-  type RenewedValue,
   unlessRefused,
 } from "@nodeyard/driver";
 import type { sdk } from "../edge/sdk.ts";
 import type { Call, Client, Input, Items, Output, Service } from "./calls.ts";
 import { kitError } from "./errors.ts";
-import { AGED, type AwsCredentials, credentialsOf, type Place } from "./login.ts";
+import { AGED, credentialsOf, type Place } from "./login.ts";
 import { addPace, callSignal } from "./pace.ts";
 
 /** Attempts of one call, with the first. The SDK waits between them, and each attempt takes a turn at the rate limit. */
@@ -42,7 +41,7 @@ type Method = (input: object, to: { readonly abortSignal: AbortSignal }) => Prom
 export class Aws {
   readonly pace: CallRates;
   readonly #options: AwsOptions;
-  readonly #credentials: RenewedValue<AwsCredentials>;
+  readonly #credentials: ReturnType<typeof credentialsOf>;
   /** Clients of all regions, by service and region. A promise, because its module is loaded first, and concurrent calls share that. */
   readonly #clients: Map<string, Promise<Client<Service>>>;
 

@@ -3,22 +3,7 @@ import type { sdk } from "../edge/sdk.ts";
 import { kitError } from "./errors.ts";
 
 /** Region and credentials of calls. */
-export interface Place {
-  /** Null: the region of the profile or the environment. */
-  readonly region: string | null;
-  /** Null: the SDK's chain (environment, files, container, instance). Assumed roles and web identities come from the profile or the chain. */
-  readonly profile: string | null;
-  /** Keys in variables, which sign although the profile has some. */
-  readonly keysOfEnvironment?: boolean;
-}
-
-/** Credentials that sign requests. */
-export interface AwsCredentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string;
-  readonly expiration?: Date;
-}
+export type Place = ReturnType<typeof sdk.placeOf>;
 
 /** Time limit of finding credentials, milliseconds: a plugin or another service may be asked. */
 const LOAD_MS = 60_000;
@@ -31,7 +16,7 @@ export function credentialsOf(
   { profile, region, keysOfEnvironment }: Place,
   modules: typeof sdk,
   clock: Clock,
-): RenewedValue<AwsCredentials> {
+) {
   const found = async () => {
     const { defaultProvider } = await modules.credentials();
     const limits = { requestTimeout: LOAD_MS, throwOnRequestTimeout: true };

@@ -6,8 +6,11 @@ function placeOf(
   const named = profile ?? (env.AWS_DEFAULT_PROFILE || env.AWS_PROFILE || null);
   const hasKeys = Boolean(env.AWS_ACCESS_KEY_ID && env.AWS_SECRET_ACCESS_KEY);
   return {
+    /** Null: that of the profile, or of AWS_REGION. */
     region: region ?? (env.AWS_DEFAULT_REGION || null),
+    /** Null: the SDK's chain (environment, files, container, instance). Assumed roles and web identities come from the profile or the chain. */
     profile: named,
+    /** Keys in variables, which sign although the profile has some. */
     keysOfEnvironment: profile === null && hasKeys,
   };
 }

@@ -1,3 +1,4 @@
+import type { Part } from "@aws-sdk/client-s3";
 import {
   allPages,
   imageMetadata,
@@ -10,17 +11,15 @@ import {
   unlessRefused,
   uploadKeys,
 } from "@nodeyard/driver";
+import type { Site } from "../account.ts";
 import { metadataOf } from "../tags.ts";
-import type { ImageParts } from "./items.ts";
 
 /** What S3 calls the content of a part. */
-interface Mark {
-  readonly ETag?: string | undefined;
-  readonly ChecksumCRC32?: string | undefined;
-}
+type Mark = Pick<Part, "ETag" | "ChecksumCRC32">;
 
 /** Files of a provider's uploads in its bucket; undefined: it has none. */
-export function filesOf({ aws, openFile, owner, settings: { bucket: Bucket } }: ImageParts) {
+export function filesOf({ aws, openFile, installation, config }: Site) {
+  const { bucket: Bucket } = config.own;
   if (Bucket === null) return undefined;
   const store: PartedStore<Mark> = {
     async whole(Prefix, signal) {
@@ -75,7 +74,8 @@ export function filesOf({ aws, openFile, owner, settings: { bucket: Bucket } }: 
       else await aws.call("s3.deleteObject", { Bucket, Key }, signal);
     },
   };
-  const files = partedFiles(store, openFile, { prefix: uploadKeys(owner), tagOf: tagInKey });
+  const prefix = uploadKeys({ installation, provider: config.name });
+  const files = partedFiles(store, openFile, { prefix, tagOf: tagInKey });
   return { ...files, bucket: Bucket };
 }
 

@@ -1,24 +1,8 @@
 import type { Tag as AwsTag, Filter } from "@aws-sdk/client-ec2";
-import {
-  type Clock,
-  type FoundPart,
-  type ImageTag,
-  imageTagOf,
-  type Metadata,
-  type OpenFile,
-} from "@nodeyard/driver";
+import { type FoundPart, imageTagOf, type Metadata } from "@nodeyard/driver";
+import type { Site } from "../account.ts";
 import type { Aws } from "../client/aws.ts";
-import type { AwsProviderOwn } from "../config.ts";
 import { metadataOf, tagListOf } from "../tags.ts";
-
-/** Dependencies and settings of one provider's uploads. */
-export interface ImageParts {
-  readonly aws: Aws;
-  readonly clock: Clock;
-  readonly openFile: OpenFile;
-  readonly settings: AwsProviderOwn;
-  readonly owner: Pick<ImageTag, "installation" | "provider">;
-}
 
 /** An AMI, a snapshot, or a task that imports one of them from a file in a bucket. */
 export interface Item {
@@ -104,13 +88,14 @@ export async function removeUploaded(home: Aws, at: string, signal: AbortSignal)
  * AMIs and snapshots that uploads of a provider made, in its region and in the regions it copies to. Ids are unique in a region only, so the
  * name of another one comes before the id. A snapshot is removed with the AMI that boots from it, so it is listed only when there is no such AMI.
  */
-export async function listUploads(parts: ImageParts, signal: AbortSignal): Promise<readonly FoundPart[]> {
-  const { aws, settings, owner } = parts;
-  const filters = [{ Name: "tag:nodepool_provider_name", Values: [owner.provider] }];
+export async function listUploads(site: Site, signal: AbortSignal): Promise<readonly FoundPart[]> {
+  const { aws, config } = site;
+  const { diskimages, bucket } = config.own;
+  const filters = [{ Name: "tag:nodepool_provider_name", Values: [config.name] }];
   const home = await aws.region(signal);
-  const copies = [...settings.diskimages.values()].flatMap(({ copyTo }) => copyTo);
+  const copies = [...diskimages.values()].flatMap(({ copyTo }) => copyTo);
   const all: FoundPart[] = [];
-  if (settings.bucket !== null) await adopt(parts, signal);
+  if (bucket !== null) await adopt(site, signal);
   for (const region of new Set([home, ...copies])) {
     const [items, place] = region === home ? [itemsIn(aws), ""] : [itemsIn(aws.in(region)), `${region}/`];
     // AMIs are listed last: the snapshot of an AMI that is made meanwhile is then known to be in use.
@@ -126,21 +111,22 @@ export async function listUploads(parts: ImageParts, signal: AbortSignal): Promi
 }
 
 /** Import tasks of both kinds that are of the provider's uploads. */
-export async function ownTasks({ aws, owner }: ImageParts, signal: AbortSignal): Promise<readonly Item[]> {
+export async function ownTasks(site: Site, signal: AbortSignal): Promise<readonly Item[]> {
+  const { aws, installation, config } = site;
   const kinds = ["snapshot", "image"] as const;
   const all = await Promise.all(kinds.map((kind) => itemsIn(aws).tasks(kind, signal)));
   return all.flat().filter(({ metadata }) => {
     const tag = imageTagOf(metadata);
-    return tag?.installation === owner.installation && tag.provider === owner.provider;
+    return tag?.installation === installation && tag.provider === config.name;
   });
 }
 
 /** Tags what imports made whose launcher ended before they did, as their tasks are. What no tagged task names belongs to others of the account. */
-async function adopt(parts: ImageParts, signal: AbortSignal): Promise<void> {
-  const tasks = await ownTasks(parts, signal);
+async function adopt(site: Site, signal: AbortSignal): Promise<void> {
+  const tasks = await ownTasks(site, signal);
   const tagsOf = new Map(tasks.flatMap((task) => task.parts.map((id) => [id, task.metadata] as const)));
-  for (const { id, metadata } of await itemsIn(parts.aws).withIds([...tagsOf.keys()], signal)) {
+  for (const { id, metadata } of await itemsIn(site.aws).withIds([...tagsOf.keys()], signal)) {
     const request = { Resources: [id], Tags: tagListOf(tagsOf.get(id)!) };
-    if (Object.keys(metadata).length === 0) await parts.aws.call("ec2.createTags", request, signal);
+    if (Object.keys(metadata).length === 0) await site.aws.call("ec2.createTags", request, signal);
   }
 }

@@ -7,10 +7,10 @@ import {
   unlessRefused,
   uploadKey,
 } from "@nodeyard/driver";
+import type { Site } from "../account.ts";
 import { filesOf } from "./bucket.ts";
 import { startSnapshot, writeSnapshot } from "./ebs-direct.ts";
 import {
-  type ImageParts,
   type Item,
   isImage,
   isSnapshot,
@@ -23,10 +23,11 @@ import {
 import { imageState, importFile, POLL_MS, published, registered, UPLOAD_MS, type Upload } from "./upload.ts";
 
 /** Images of an account, made by any of the three methods (docs/how-to/connect-aws.md, "Images"), and what of their uploads may be left over. */
-export function awsImages(parts: ImageParts) {
-  const { aws, settings, clock } = parts;
+export function awsImages(site: Site) {
+  const { aws, clock } = site;
+  const settings = site.config.own;
   const formats = [settings.imageFormat ?? "raw"];
-  const files = filesOf(parts);
+  const files = filesOf(site);
   const items = itemsIn(aws);
   const remove = (id: string, signal: AbortSignal) => removeUploaded(aws, id, signal);
 
@@ -86,7 +87,7 @@ export function awsImages(parts: ImageParts) {
       const own = settings.diskimages.get(image);
       if (own === undefined)
         throw new Error(`diskimage ${image} is not among the diskimages of provider ${provider}`);
-      const upload = { ...parts, order, own };
+      const upload = { ...site, order, own };
       const id = yield* stepsOf(upload).upload(order, context);
       yield* published(upload, String(id), context.signal);
       return id;
@@ -95,12 +96,12 @@ export function awsImages(parts: ImageParts) {
     async *remove(tag, { signal }) {
       yield { step: "find", deadlineMs: CALL_MS };
       // Without a bucket there are no imports.
-      for (const { id: ImportTaskId, state, metadata } of files ? await ownTasks(parts, signal) : [])
+      for (const { id: ImportTaskId, state, metadata } of files ? await ownTasks(site, signal) : [])
         if (state === "active" && isOfUpload(metadata, tag))
           await aws.call("ec2.cancelImportTask", { ImportTaskId }, signal);
       // By its key, also where S3 takes no tags of such names.
       await files?.delete(uploadKey(tag), signal);
-      for (const { id, imageTag } of await listUploads(parts, signal)) {
+      for (const { id, imageTag } of await listUploads(site, signal)) {
         if (!imageTag || !sameImage(imageTag, tag)) continue;
         yield { step: "delete", deadlineMs: CALL_MS };
         await remove(id, signal);
@@ -108,7 +109,7 @@ export function awsImages(parts: ImageParts) {
     },
   };
   // Listed together, as which of them are left over shows only then.
-  const image = { list: (signal: AbortSignal) => listUploads(parts, signal), delete: remove };
+  const image = { list: (signal: AbortSignal) => listUploads(site, signal), delete: remove };
   const found = { image, snapshot: { delete: remove }, ...(files && { object: files.part }) };
   return { store, parts: found };
 }

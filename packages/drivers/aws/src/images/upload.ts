@@ -17,15 +17,16 @@ import {
   uploadKey,
   wasRefused,
 } from "@nodeyard/driver";
+import type { Site } from "../account.ts";
 import type { Aws } from "../client/aws.ts";
 import type { AwsDiskimage } from "../config-table.ts";
 import { volumeOptions } from "../machines/launch.ts";
 import { tagListOf, tagSpecifications } from "../tags.ts";
 import type { filesOf } from "./bucket.ts";
-import { type ImageParts, type Item, itemsIn } from "./items.ts";
+import { type Item, itemsIn } from "./items.ts";
 
 /** One running upload. */
-export interface Upload extends ImageParts {
+export interface Upload extends Site {
   readonly order: UploadOrder;
   /** Settings of the image that is uploaded. */
   readonly own: AwsDiskimage;
@@ -62,7 +63,8 @@ export async function* importFile(
   ofBucket: ReturnType<typeof filesOf>,
   signal: AbortSignal,
 ): AsyncGenerator<number | Step, string, void> {
-  const { order, aws, settings, clock, own } = upload;
+  const { order, aws, clock, own } = upload;
+  const waitMs = upload.config.own.imageImportTimeoutMs ?? 0;
   const kind = own.importMethod === "image" ? "image" : "snapshot";
   const why = "uploads need object-storage with a bucket-name; add it to the provider";
   const files = orThrow(ofBucket, why);
@@ -81,7 +83,7 @@ export async function* importFile(
     };
     const image = { ...common, Architecture: own.architecture, DiskContainers: [disk] };
     // Without image-import-timeout the first refusal ends the attempt; the builder tries again later.
-    const end = clock.monotonic() + (settings.imageImportTimeoutMs ?? 0);
+    const end = clock.monotonic() + waitMs;
     return polled(clock, IMPORT_POLL_MS, signal, async () => {
       try {
         const { ImportTaskId } =
@@ -104,7 +106,7 @@ export async function* importFile(
   const isNew = id === undefined;
   if (id === undefined) {
     if (!(await files.has(key, signal))) yield* files.put(key, order, signal);
-    yield { step: "import", deadlineMs: CALL_MS + (settings.imageImportTimeoutMs ?? 0) };
+    yield { step: "import", deadlineMs: CALL_MS + waitMs };
     id = await begin(tasks.length);
   }
   // Also where an earlier attempt sent the file.

@@ -1,17 +1,15 @@
 import { createHash } from "node:crypto";
 import type { CreateFleetError, CreateFleetRequest, RequestLaunchTemplateData } from "@aws-sdk/client-ec2";
 import {
-  type DriverContext,
   DriverError,
-  type LabelConfig,
   launchedLabels,
   type Metadata,
   messageOf,
   present,
   unlessRefused,
 } from "@nodeyard/driver";
-import type { AwsAccount } from "../account.ts";
-import type { AwsLabelOwn, AwsOrder, AwsPoolOwn, AwsProviderConfig } from "../config.ts";
+import type { Site } from "../account.ts";
+import type { AwsOrder, AwsPoolOwn } from "../config.ts";
 import { kindOf } from "../errors.ts";
 import { metadataOf, tagSpecifications } from "../tags.ts";
 import { commonBody, interfaceOf, type Resolved, volumeOptions } from "./launch.ts";
@@ -27,13 +25,11 @@ const INSTALLATION = "nodeyard_installation";
 const NO_TEMPLATE = /^InvalidLaunchTemplateName\.NotFound/;
 
 /** Fleets of one machine, and their launch templates, which are made when the provider opens, or else by the first launch. */
-export function fleetsOf(
-  { aws, lookups }: AwsAccount,
-  { name: provider, pools }: AwsProviderConfig,
-  { installation, log }: Pick<DriverContext, "installation" | "log">,
-) {
+export function fleetsOf({ aws, lookups, config, installation, log }: Site) {
+  const { name: provider, pools } = config;
+
   /** Root device of a label's AMI; undefined when the image cannot be looked up now. */
-  const rootOf = async ({ name, own: { source } }: LabelConfig<AwsLabelOwn>, signal: AbortSignal) => {
+  const rootOf = async ({ name, own: { source } }: AwsOrder["label"], signal: AbortSignal) => {
     // The AMI of an upload is known with an order only. AMIs of this driver have the default root device.
     if (source === null) return undefined;
     try {
@@ -99,12 +95,7 @@ export function fleetsOf(
  * The launch template of a fleet label for AMIs with this root device: the common settings of a fleet's machines. AMI, type and subnet are set
  * per launch. The name follows from the content, so that labels, launchers and restarts share a template.
  */
-export function templateOf(
-  { own }: LabelConfig<AwsLabelOwn>,
-  pool: AwsPoolOwn,
-  provider: string,
-  root = ROOT,
-) {
+export function templateOf({ own }: AwsOrder["label"], pool: AwsPoolOwn, provider: string, root = ROOT) {
   const data: RequestLaunchTemplateData = {
     ...networkOf(pool),
     // A template needs the name of the root device; with another one EC2 would add a second volume.

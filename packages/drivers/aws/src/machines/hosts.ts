@@ -3,7 +3,6 @@ import {
   ApiError,
   abortable,
   type CloudPart,
-  type DriverContext,
   DriverError,
   GONE_MS,
   type MachineWork,
@@ -15,9 +14,9 @@ import {
   tagOf,
   unlessRefused,
 } from "@nodeyard/driver";
-import { type AwsAccount, LISTED_MS } from "../account.ts";
+import { LISTED_MS, type Site } from "../account.ts";
 import type { Aws } from "../client/aws.ts";
-import type { AwsOrder, AwsProviderConfig } from "../config.ts";
+import type { AwsOrder } from "../config.ts";
 import { hostAmounts } from "../quota.ts";
 import { clientToken, metadataOf, tagSpecifications } from "../tags.ts";
 import { batched, type Refused } from "./batch.ts";
@@ -25,12 +24,8 @@ import { CREATE_MS, idsOf } from "./instances.ts";
 import { tagsFor } from "./launch.ts";
 
 /** Dedicated hosts. Each node has its own, which is released with the node. */
-export function hostsOf(
-  { aws }: AwsAccount,
-  { name: provider, pools, launchTimeoutMs }: AwsProviderConfig,
-  { clock, log }: DriverContext,
-  closed: AbortSignal,
-) {
+export function hostsOf({ aws, config, clock, log, closed }: Site) {
+  const { name: provider, pools, launchTimeoutMs } = config;
   const placeOf = ({ nodeId }: Tag) => `${provider}: node ${nodeId}`;
   // As with instances, one id that is not known fails the call.
   const release = batched(clock, (ids) => refusedReleases(aws, ids, closed), /^InvalidHostI/);

@@ -3,7 +3,6 @@ import {
   abortable,
   DriverError,
   type ExternalId,
-  type Log,
   type MachineTable,
   type MakeCall,
   messageOf,
@@ -17,7 +16,7 @@ import {
   tagOf,
   unlessRefused,
 } from "@nodeyard/driver";
-import type { AwsAccount } from "../account.ts";
+import type { Site } from "../account.ts";
 import type { AwsOrder } from "../config.ts";
 import { kindOf } from "../errors.ts";
 import { clientToken, metadataOf } from "../tags.ts";
@@ -26,7 +25,7 @@ import { clientToken, metadataOf } from "../tags.ts";
 export const CREATE_MS = 900_000;
 /** Client tokens that are tried for one node. Each may name a machine that has been terminated. */
 const MOST_SERIALS = 10;
-/** Most ids in `#removed`. Beyond that all are forgotten: a launch that gets one of these machines back fails, and is tried again. */
+/** Most ids in `removed`. Beyond that all are forgotten: a launch that gets one of these machines back fails, and is tried again. */
 const MOST_REMOVED = 10_000;
 /** Codes for an instance that EC2 does not know. */
 const UNKNOWN = /^InvalidInstanceID/;
@@ -57,10 +56,8 @@ export function isInterrupted(instance: Instance): boolean {
   return metadataOf(instance.Tags)[INTERRUPTED] !== undefined;
 }
 
-export type Instances = ReturnType<typeof instancesOf>;
-
 /** Instances of nodes, and what this process knows of them beyond the list of the account. */
-export function instancesOf({ aws, instances, terminate }: AwsAccount, provider: string, log: Log) {
+export function instancesOf({ aws, instances, terminate, config, log }: Site) {
   /** Instances that this process deleted. A client token may still name one of them, and none of them needs a read of its own. */
   const removed = new Set<string>();
 
@@ -128,7 +125,7 @@ export function instancesOf({ aws, instances, terminate }: AwsAccount, provider:
 
   /** Checks a ready node before its assignment. Rejects when EC2 is about to interrupt it, but not when EC2 cannot be asked. */
   async function ready(tag: Tag, { signal }: StepContext): Promise<void> {
-    const place = `${provider}: node ${tag.nodeId}`;
+    const place = `${config.name}: node ${tag.nodeId}`;
     const listed = await instances.all(signal, false).catch((error: unknown) => {
       signal.throwIfAborted();
       log.warn({ node: tag.nodeId, error: messageOf(error) }, "cannot see whether EC2 takes a machine back");

@@ -1,53 +1,42 @@
 import type { EbsBlockDevice, RunInstancesRequest } from "@aws-sdk/client-ec2";
 import { type Log, labelTags, type Metadata, noImage, orThrow, present } from "@nodeyard/driver";
-import type { AwsAccount } from "../account.ts";
+import type { Site } from "../account.ts";
+import type { Aws } from "../client/aws.ts";
 import type { AwsLabelOwn, AwsOrder, AwsPoolOwn } from "../config.ts";
 import type { VolumeKeys } from "../config-table.ts";
 import type { RootDevice } from "../lookups.ts";
 import { tagSpecifications } from "../tags.ts";
 
-/** What a launch sends of what its label and pool name. */
-export interface Resolved {
-  readonly imageId: string;
-  readonly root: RootDevice;
-  /** Null: EC2 chooses a subnet of the zone, or of any zone. */
-  readonly subnet: string | null;
-  /** The dedicated host; null for labels without one. */
-  readonly host: string | null;
-  readonly tags: Metadata;
+/** What a launch sends of what its label and pool name, and of what was made for it. */
+export type Resolved = Awaited<ReturnType<typeof resolvedOf>>;
+
+/** The pool's subnet in the zone; of several, the one with the most free addresses. Null: EC2 chooses one of the zone, or of any zone. */
+async function subnetOf({ lookups }: Site, { pool, az }: AwsOrder, signal: AbortSignal) {
+  const { subnets: names } = pool.own;
+  // No list is needed.
+  if (names.length <= 1) return names[0] ?? null;
+  const [best] = (await lookups.subnets(names, signal))
+    .filter(({ AvailabilityZone }) => az === null || AvailabilityZone === az)
+    .sort((a, b) => (b.AvailableIpAddressCount ?? 0) - (a.AvailableIpAddressCount ?? 0));
+  return orThrow(best?.SubnetId, `pool ${pool.name} has no subnet in zone ${az}; correct subnet-ids`);
 }
 
-/** How machines are made without a fleet, and what all launches need. */
-export function launchesOf({ aws, lookups }: AwsAccount, log: Log) {
-  /** The pool's subnet in the zone; of several, the one with the most free addresses. Null: the pool names none. */
-  const subnetOf = async ({ pool, az }: AwsOrder, signal: AbortSignal) => {
-    const { subnets: names } = pool.own;
-    // No list is needed.
-    if (names.length <= 1) return names[0] ?? null;
-    const [best] = (await lookups.subnets(names, signal))
-      .filter(({ AvailabilityZone }) => az === null || AvailabilityZone === az)
-      .sort((a, b) => (b.AvailableIpAddressCount ?? 0) - (a.AvailableIpAddressCount ?? 0));
-    return orThrow(best?.SubnetId, `pool ${pool.name} has no subnet in zone ${az}; correct subnet-ids`);
-  };
+/** `host`: the dedicated host; null for labels without one. Rejects with "configuration" for what EC2 does not know. */
+export async function resolvedOf(site: Site, order: AwsOrder, host: string | null, signal: AbortSignal) {
+  const { lookups, log } = site;
+  const { label, imageExternalId: uploaded } = order;
+  // The upload's AMI, which the launcher chose, wins over a source, which only labels with a cloud image have.
+  const source = typeof uploaded === "string" ? { id: uploaded } : label.own.source;
+  if (source === null) throw noImage(label);
+  const imageId = await lookups.image(source, signal);
+  const [root, subnet] = await Promise.all([lookups.root(imageId, signal), subnetOf(site, order, signal)]);
+  return { imageId, root, subnet, host, tags: tagsFor(order, log) };
+}
 
-  return {
-    /** Rejects with "configuration" for what EC2 does not know. */
-    async resolved(order: AwsOrder, host: string | null, signal: AbortSignal): Promise<Resolved> {
-      const { label, imageExternalId: uploaded } = order;
-      // The upload's AMI, which the launcher chose, wins over a source, which only labels with a cloud image have.
-      const source = typeof uploaded === "string" ? { id: uploaded } : label.own.source;
-      if (source === null) throw noImage(label);
-      const imageId = await lookups.image(source, signal);
-      const [root, subnet] = await Promise.all([lookups.root(imageId, signal), subnetOf(order, signal)]);
-      return { imageId, root, subnet, host, tags: tagsFor(order, log) };
-    },
-
-    /** Makes exactly one machine, and returns its id. */
-    async run(order: AwsOrder, resolved: Resolved, token: string, signal: AbortSignal): Promise<string> {
-      const { Instances } = await aws.call("ec2.runInstances", runBody(order, resolved, token), signal);
-      return orThrow(Instances?.[0]?.InstanceId, "RunInstances answered without an instance", "transient");
-    },
-  };
+/** Makes exactly one machine without a fleet, and returns its id. */
+export async function runInstance(aws: Aws, body: RunInstancesRequest, signal: AbortSignal): Promise<string> {
+  const { Instances } = await aws.call("ec2.runInstances", body, signal);
+  return orThrow(Instances?.[0]?.InstanceId, "RunInstances answered without an instance", "transient");
 }
 
 /** Tags of a machine and of what is made with it. */
@@ -56,7 +45,7 @@ export function tagsFor(order: AwsOrder, log: Log): Metadata {
 }
 
 /** Absent settings are left out, so that the AMI's and the account's defaults apply. */
-function runBody(
+export function runBody(
   { label: { own }, pool, az }: AwsOrder,
   { imageId, root, subnet, host, tags }: Resolved,
   ClientToken: string,

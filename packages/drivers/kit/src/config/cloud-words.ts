@@ -73,11 +73,17 @@ export const oneOfOrNull = <const W extends string>(description: string, words: 
 export const amounts = (description: string) =>
   numbers(description, INTEGER, { like: FROM_0, instead: "leaves no room for any node" });
 
-/** Calls per second; 0 is no limit. */
+/** Calls per second in the file, least milliseconds between two of them in the program; 0 is no limit of either. */
 export const rate = (description: string, calls: number, schema: z.ZodType = NUMBER) =>
-  field(description, { default: calls, like: FROM_0, instead: "counts as 0: no limit" }, schema, (at, key) =>
-    Math.max(0, at.number(key, calls)),
-  );
+  field(
+    description,
+    { default: calls, like: FROM_0, instead: "counts as 0: no limit" },
+    schema,
+    (at, key) => {
+      const most = at.number(key, calls);
+      return most > 0 ? 1_000 / most : 0;
+    },
+  ).as("intervalMs");
 
 /** Whether machines are such as the cloud may take back. */
 export const spot = (description: string) => flag(description, { default: false }).as("spot");

@@ -1,18 +1,20 @@
-import {
-  ABOVE_0,
-  CLOUD_NAME,
-  CONNECTION_TYPE,
-  FROM_0,
-  type Grammar,
-  NOT_EMPTY,
-  PORT,
-  pattern,
-  SHELL_TYPE,
-  whole,
-} from "./grammar.ts";
+import type { Resources } from "../resources.ts";
+import type { Grammar } from "./grammar.ts";
+import * as Is from "./grammar.ts";
 import { group, type Table } from "./section.ts";
 import { FLOAT } from "./vocabulary.ts";
-import { inherited, integer, LIMIT, mapping, NO_LIMIT, numbers, OURS, seconds, text } from "./words.ts";
+import {
+  type Entry,
+  inherited,
+  integer,
+  LIMIT,
+  mapping,
+  NO_LIMIT,
+  numbers,
+  OURS,
+  seconds,
+  text,
+} from "./words.ts";
 
 const SSH_PORT = 22;
 const WINRM_PORT = 5986;
@@ -65,6 +67,14 @@ export const sizeLimits = {
   "max-ram": integer("Memory at once.", { ...LIMIT, unit: "MiB" }).as("ram"),
 };
 
+const LIMITED = { instances: "max-servers", cores: "max-cores", ram: "max-ram" };
+
+/** Limits of a pool of a provider that has the same keys: one that the pool sets takes precedence. */
+export const limitsOver = (pool: Entry<{ readonly limits: Resources }>, provider: Resources): Resources =>
+  Object.fromEntries(
+    Object.entries(LIMITED).map(([name, key]) => [name, (pool.at.has(key) ? pool.limits : provider)[name]!]),
+  );
+
 /** Keys of every pool (docs/contract/config.md, "Providers and drivers"), but for what makes its labels. */
 export const poolKeys = {
   name: text("Name of the pool, unique in its provider.", { needed: "loader" }),
@@ -79,13 +89,13 @@ export const priceKeys = {
     prices: numbers(
       "What an hour of a machine costs, by its type as `explain` names it: `t3.medium`, or `t3.medium, spot`; by label where the driver has no types.",
       FLOAT,
-      { default: {}, like: FROM_0 },
+      { default: {}, like: Is.FROM_0 },
     )
       .as("perHour")
       .accepted(OURS),
     "price-currency": text("Currency of `prices`, by its code of ISO 4217.", {
       default: "USD",
-      like: pattern("three capital letters", /^[A-Z]{3}$/, [["EUR"], ["euro", "€"]]),
+      like: Is.pattern("three capital letters", /^[A-Z]{3}$/, [["EUR"], ["euro", "€"]]),
     })
       .as("currency")
       .accepted(OURS),
@@ -100,13 +110,13 @@ export const launchKeys = ({
   booted = "For a machine to answer once it is up.",
 }) => ({
   ...priceKeys,
-  "boot-timeout": seconds(booted, { default: boot, like: ABOVE_0, instead: "no machine can keep" }).as(
+  "boot-timeout": seconds(booted, { default: boot, like: Is.ABOVE_0, instead: "no machine can keep" }).as(
     "bootTimeoutMs",
   ),
-  "launch-timeout": seconds(launched, { default: launch, like: ABOVE_0 }).as("launchTimeoutMs"),
+  "launch-timeout": seconds(launched, { default: launch, like: Is.ABOVE_0 }).as("launchTimeoutMs"),
   "launch-retries": integer("Attempts per node in all.", {
     default: 3,
-    like: whole(1),
+    like: Is.whole(1),
     instead: "counts as 1",
   })
     .as("launchAttempts")
@@ -118,21 +128,21 @@ export const launchKeys = ({
 
 /** Login data for Ansible, for images that do not provide it. */
 export const loginKeys = {
-  username: text("Login user.", { like: CLOUD_NAME }),
-  "python-path": text("Ansible's interpreter.", { default: "auto", like: NOT_EMPTY }),
-  "shell-type": text("Ansible's shell type.", { like: SHELL_TYPE, instead: "Ansible lacks" }),
+  username: text("Login user.", { like: Is.CLOUD_NAME }),
+  "python-path": text("Ansible's interpreter.", { default: "auto", like: Is.NOT_EMPTY }),
+  "shell-type": text("Ansible's shell type.", { like: Is.SHELL_TYPE, instead: "Ansible lacks" }),
 };
 
 /** Keys of the images that a provider lists (docs/contract/config.md, "Images of a provider"). */
 export const connectionKeys = {
   "connection-type": text(
     "`ssh` and `network_cli` show host keys; with any other type only the port is tried.",
-    { default: "ssh", like: CONNECTION_TYPE, instead: "Ansible lacks" },
+    { default: "ssh", like: Is.CONNECTION_TYPE, instead: "Ansible lacks" },
   ).as("type"),
   "connection-port": integer("Port a client connects to.", {
     default: null,
     shown: `${SSH_PORT}; ${WINRM_PORT} for winrm`,
-    like: PORT,
+    like: Is.PORT,
   }).as("port"),
 };
 
