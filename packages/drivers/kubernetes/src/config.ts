@@ -1,11 +1,4 @@
-import {
-  type ConfigOf,
-  type CreateOrder,
-  cloudConfig,
-  Key,
-  type LabelConfig,
-  type Resources,
-} from "@nodeyard/driver";
+import { type ConfigOf, cloudConfig, Key, type OrderOf, type OwnOf, type Resources } from "@nodeyard/driver";
 import { defined } from "@nodeyard/runtime";
 import { containerAmounts, type PodContainer, quantityProblem } from "./amounts.ts";
 import {
@@ -17,22 +10,6 @@ import {
   tablesOf,
 } from "./config-table.ts";
 import { LABEL_VALUE, NAME_START } from "./grammar.ts";
-
-/** Label settings that only these drivers read. */
-export interface KubeLabelOwn {
-  /** False: the node is a namespace or project without a pod. */
-  readonly isPod: boolean;
-  /** The pod's `spec`; `isVerbatim`: it is used as the file has it. */
-  readonly spec: Raw;
-  readonly isVerbatim: boolean;
-  readonly labels: Raw;
-  readonly dynamicLabels: Raw;
-  readonly annotations: Raw;
-  /** Amounts of one node. */
-  readonly amounts: Resources;
-  /** Cores or memory are not named, so that a LimitRange of the project may add them. */
-  readonly isUnsized: boolean;
-}
 
 /** Milliseconds until a pod for which there is room must be ready, as in Nodepool. */
 export const POD_MS = 300_000;
@@ -66,8 +43,11 @@ const configOf = (kind: Kind) =>
 /** A provider of these drivers, as it is compiled from `nodepool.yaml`. */
 export type KubeProviderConfig = ConfigOf<ReturnType<typeof configOf>>;
 
+/** Label settings that only these drivers read. */
+export type KubeLabelOwn = OwnOf<ReturnType<typeof configOf>, "label">;
+
 /** A launch's order, as these drivers read it. */
-export type KubeOrder = CreateOrder<KubeLabelOwn>;
+export type KubeOrder = OrderOf<ReturnType<typeof configOf>>;
 
 /** Keys of a kubernetes provider: schema, defaults and compiler (docs/reference/configuration.md). */
 export const kubernetesConfig = configOf("kubernetes");
@@ -78,20 +58,24 @@ export const openshiftpodsConfig = configOf("openshiftpods");
 
 const hasSpec = ({ spec }: LabelValues) => Object.keys(spec).length > 0;
 
-function compileLabel(label: LabelValues, pool: PoolValues): Omit<LabelConfig<KubeLabelOwn>, "name"> {
+function compileLabel(label: LabelValues, pool: PoolValues) {
   const { labels, dynamicLabels, annotations, pythonPath, shellType, type } = label;
+  /** False: the node is a namespace or project without a pod. */
   const isPod = type === "pod";
+  /** The pod's `spec` is used as the file has it. */
   const isVerbatim = hasSpec(label);
   const requests = { ...pool.defaultRequests, ...label.requests };
   const spec = isVerbatim ? label.spec : generatedSpec(label, pool, requests);
   if (isPod) checkPod(label, spec);
   const containers: readonly PodContainer[] = Array.isArray(spec.containers) ? spec.containers : [];
-  const amounts = {
+  /** Of one node. */
+  const amounts: Resources = {
     ...{ cores: 0, ram: 0, ...containerAmounts(containers) },
     // It takes precedence, and a node is always one instance.
     ...(label.at.has("extra-resources") ? label.extraResources : pool.defaultLabelExtraResources),
     instances: 1,
   };
+  /** Cores or memory are not named, so that a LimitRange of the project may add them. */
   const isUnsized = !isVerbatim && (requests.cpu === undefined || requests.memory === undefined);
   return {
     // There is no SSH server in a node, so there are no host keys and no port to try. 22 only fills the field. Zuul's executor reaches pods

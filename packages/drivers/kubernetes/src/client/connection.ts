@@ -181,10 +181,7 @@ export interface KubeObject {
 }
 
 /** One page of a list. The version is that of the whole list, on each page. */
-interface List<T> {
-  readonly metadata: ListMeta;
-  readonly items: readonly T[];
-}
+type List<T> = Readonly<{ metadata: ListMeta; items: readonly T[] }>;
 
 /** Objects per page: bounds the size of one answer, and the server's work for it. */
 const PAGE = "1000";

@@ -1,7 +1,7 @@
-import { type Cloud, DriverError, type LabelConfig, orThrow, unlessRefused } from "@nodeyard/driver";
+import { type Cloud, DriverError, orThrow, unlessRefused } from "@nodeyard/driver";
 import type { KubeObject, ObjectWatch } from "../client/index.ts";
 import type { Site } from "../cluster.ts";
-import { type KubeLabelOwn, type KubeOrder, POD_MS } from "../config.ts";
+import { type KubeOrder, POD_MS } from "../config.ts";
 import { ABOUT, aboutOf, aboutText, labelsOf, portOf } from "./about.ts";
 import { PROJECT_ROLE, USER } from "./access.ts";
 import { kubeCloud } from "./cloud.ts";
@@ -98,7 +98,7 @@ export function isolatedNodes(site: Site, closed: AbortSignal): Cloud<KubeObject
         return seen === undefined ? tag?.installation === installation : hasEnded(seen);
       },
       amounts: (home) => aboutOf(home).resources,
-      need: async ({ own }: LabelConfig<KubeLabelOwn>) => own.amounts,
+      need: async ({ own }: KubeOrder["label"]) => own.amounts,
     },
     closed,
   );

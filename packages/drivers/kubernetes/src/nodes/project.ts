@@ -1,7 +1,6 @@
 import {
   cloudMethods,
   DriverError,
-  type LabelConfig,
   messageOf,
   type Resources,
   SharedValue,
@@ -12,7 +11,7 @@ import type { LimitRange, ResourceQuota } from "kubernetes-types/core/v1.d.ts";
 import { amountsOf, containerAmounts, quotaAmounts } from "../amounts.ts";
 import { listAll } from "../client/index.ts";
 import type { Site } from "../cluster.ts";
-import { type KubeLabelOwn, POD_MS } from "../config.ts";
+import { type KubeOrder, POD_MS } from "../config.ts";
 import { ABOUT, aboutOf, aboutText, labelsOf, portOf } from "./about.ts";
 import { ONCE, podRules } from "./access.ts";
 import { kubeCloud, type Nodes } from "./cloud.ts";
@@ -127,7 +126,7 @@ export function projectOf(site: Site, namespace: string, ended: AbortSignal) {
       return isOver ? {} : { ...containerAmounts(pod.spec?.containers ?? []), instances: 1 };
     },
     /** With the project's defaults for labels that name none. */
-    async need({ own: { amounts, isUnsized } }: LabelConfig<KubeLabelOwn>, signal) {
+    async need({ own: { amounts, isUnsized } }: KubeOrder["label"], signal) {
       if (closed !== null) await enter(signal);
       if (closed !== null)
         throw new DriverError("configuration", `pool ${namespace}: ${messageOf(closed)}`, { cause: closed });

@@ -1,6 +1,6 @@
-import type { LabelConfig, OpenMethods, Resources } from "@nodeyard/driver";
+import type { OpenMethods, Resources } from "@nodeyard/driver";
 import type { Site } from "../cluster.ts";
-import type { KubeLabelOwn } from "../config.ts";
+import type { KubeOrder } from "../config.ts";
 import { type Project, projectOf } from "./project.ts";
 
 /** Driver `openshiftpods`: pods in existing projects, named as their pools. A node's project is that of its tag: its pool may have left. */
@@ -39,7 +39,7 @@ export function sharedNodes(site: Site, closed: AbortSignal): OpenMethods {
     /** The pool is found by the label's identity, because several pools may have a label of that name. */
     async need(label, signal) {
       const pool = config.pools.find(({ labels }) => labels.get(label.name) === label);
-      const { own } = label as LabelConfig<KubeLabelOwn>;
+      const { own } = label as KubeOrder["label"];
       return pool === undefined ? own.amounts : of(pool.name).need(label, signal);
     },
     /** Rejects when no project can be read, or when one cannot that is only looked at: a list without it would be incomplete. */
