@@ -59,3 +59,12 @@ export class LoginYard {
 export async function until(isSo: () => boolean | Promise<boolean>, pauseMs = 100): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, pauseMs));
 }
+
+/**
+ * Until what is killed again and again is killed the next time, or its work is over. At other moments each time, and later after a dozen kills: on a
+ * machine that is too busy for the first pauses nothing would ever get done.
+ */
+export async function untilKill(kills: number, over: Promise<unknown>): Promise<void> {
+  const ms = (800 + 430 * (kills % 7)) * 1.2 ** Math.max(0, kills - 12);
+  await Promise.race([over, new Promise((resolve) => setTimeout(resolve, ms))]);
+}

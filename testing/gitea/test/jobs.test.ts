@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { until } from "../../login-yard.ts";
+import { until, untilKill } from "../../login-yard.ts";
 import { requireTools } from "../../skipped.ts";
 import { requireSshd } from "../../sshd/index.ts";
 import { freePort } from "../../zookeeper/ports.ts";
@@ -164,8 +164,8 @@ describe.skipIf(skipped)("jobs of a real Gitea on nodes of the pool", () => {
     let kills = 0;
     for (; !isOver; kills++) {
       const connector = await site.connect();
-      // At other moments each time: while runners wait, start, work and end.
-      await Promise.race([over, new Promise((resolve) => setTimeout(resolve, 700 + 430 * (kills % 7)))]);
+      // While runners wait, start, work and end.
+      await untilKill(kills, over);
       await connector.kill("SIGKILL");
     }
     expect(kills).toBeGreaterThan(3);

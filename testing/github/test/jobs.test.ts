@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Running } from "../../../packages/nodeyard/cli/test/nodeyard.ts";
-import { LoginYard, until } from "../../login-yard.ts";
+import { LoginYard, until, untilKill } from "../../login-yard.ts";
 import { requireSshd } from "../../sshd/index.ts";
 import { APP, GitHub } from "../server.ts";
 
@@ -116,7 +116,7 @@ ${more}`,
     const wanted = many("k", 12);
     const jobs = wanted.map((line) => set().add(`echo ${line} >>${ran}; sleep 0.5`));
     for (let kills = 0; jobs.some(({ state }) => state !== "done"); kills++) {
-      await Promise.race([ended(), new Promise((resolve) => setTimeout(resolve, 900 + 430 * (kills % 7)))]);
+      await untilKill(kills, ended());
       await connector.kill("SIGKILL");
       connector = await connect();
       if (set().session !== undefined) await connector.printed("another session is open");
