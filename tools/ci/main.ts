@@ -93,7 +93,7 @@ async function runAll(chosen: readonly Choice[], logs: string) {
   }
   while (left.length > 0 || running.size > 0) {
     const next = nextSuite(left, [...running.keys()], { processors, commits });
-    if (next !== undefined && !options.all && isTooLate(next, secondsSoFar())) {
+    if (next !== undefined && !options.all && isTooLate(next, secondsSoFar(), left)) {
       const why = `would end too late: ${minutes(secondsSoFar())} of ${MOST_MINUTES} are over`;
       late.push(...takeOut(next).map((suite) => ({ suite, runs: false, why })));
       continue;

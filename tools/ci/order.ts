@@ -35,11 +35,13 @@ export function nextSuite(
 }
 
 /**
- * Whether a suite that begins `seconds` after the run would end after it should have. On a slow machine a suite takes twice what it usually does.
- * A suite of each run always has its time.
+ * Whether a suite that begins `seconds` after the run would end after it should have, or leave too little to those of each run that need the
+ * machine for themselves, at the end. On a slow machine a suite takes twice what it usually does. A suite of each run always has its time.
  */
-export function isTooLate({ always, takes }: Suite, seconds: number): boolean {
-  return !always && seconds + 2 * takes.seconds > MOST_MINUTES * 60;
+export function isTooLate({ always, takes }: Suite, seconds: number, left: readonly Suite[]): boolean {
+  const last = left.filter((suite) => suite.always && suite.alone);
+  const needed = last.reduce((sum, suite) => sum + suite.takes.seconds, takes.seconds);
+  return !always && seconds + 2 * needed > MOST_MINUTES * 60;
 }
 
 /** How long a suite that begins `seconds` after the run may take, milliseconds; `limitMs`: at most, for itself. */

@@ -77,7 +77,7 @@ export const SUITES: readonly Suite[] = [
       "tools/**",
     ],
     always: true,
-    takes: { seconds: 400, processors: 1.7, limit: 60 },
+    takes: { seconds: 400, processors: 1.2, limit: 60 },
   },
   {
     name: "programs",
@@ -88,7 +88,7 @@ export const SUITES: readonly Suite[] = [
       "examples/{ansible,demo,python,zuul-role}/**",
     ],
     always: true,
-    takes: { seconds: 400, processors: 1.2, limit: 60 },
+    takes: { seconds: 400, processors: 0.8, limit: 60 },
     needs: ["build"],
   },
   {
@@ -101,7 +101,7 @@ export const SUITES: readonly Suite[] = [
       "testing/zookeeper/**",
     ],
     always: true,
-    takes: { seconds: 250, processors: 0.6, limit: 30 },
+    takes: { seconds: 300, processors: 0.6, limit: 30 },
     needs: ["build"],
   },
   {
@@ -130,7 +130,7 @@ export const SUITES: readonly Suite[] = [
       "tools/{pages,site}/**",
     ],
     always: true,
-    takes: { seconds: 200, processors: 0.9, limit: 30 },
+    takes: { seconds: 280, processors: 0.8, limit: 30 },
     needs: ["build"],
   },
   {
@@ -138,14 +138,14 @@ export const SUITES: readonly Suite[] = [
     command: npm("simulate", "--kept", "--seeds", "$NODEYARD_CI_SEEDS"),
     covers: [...CORE, ...src("pool/builder"), "packages/slivers/manager/src/core/**", "simulation/**"],
     always: true,
-    takes: { seconds: 200, processors: 1.5, limit: 60 },
+    takes: { seconds: 400, processors: 1.2, limit: 60 },
   },
   {
     name: "mutants",
     command: npm("mutate", "--changed", "$SINCE", "--at-most", "8", "--seeds", "12"),
     covers: ["simulation/mutants/**"],
     always: true,
-    takes: { seconds: 60, processors: 2, limit: 15 },
+    takes: { seconds: 150, processors: 2, limit: 15 },
     alone: true,
   },
   {
@@ -162,7 +162,7 @@ export const SUITES: readonly Suite[] = [
     command: npm("test:openstack"),
     covers: [...whole("drivers/openstack"), ...DRIVERS, "testing/openstack/**"],
     turn: 0,
-    takes: { seconds: 1000, processors: 1.7, limit: 40 },
+    takes: { seconds: 900, processors: 1.7, limit: 40 },
   },
   {
     // From source, once: kept in ~/.cache/nodeyard/kubernetes, outside of the repository, or where NODEYARD_KUBERNETES says.
@@ -183,7 +183,7 @@ export const SUITES: readonly Suite[] = [
       "packaging/helm/**",
     ],
     turn: 1,
-    takes: { seconds: 400, processors: 1, limit: 40 },
+    takes: { seconds: 600, processors: 0.8, limit: 40 },
     needs: ["kubernetes-build"],
   },
   {
@@ -197,7 +197,7 @@ export const SUITES: readonly Suite[] = [
       "testing/aws/**",
     ],
     turn: 2,
-    takes: { seconds: 150, processors: 0.7, limit: 30 },
+    takes: { seconds: 300, processors: 0.6, limit: 30 },
     needs: ["build"],
   },
   {
@@ -212,7 +212,7 @@ export const SUITES: readonly Suite[] = [
       "elements/nodeyard-sliverd/**",
     ],
     turn: 3,
-    takes: { seconds: 1000, processors: 0.4, limit: 60 },
+    takes: { seconds: 1150, processors: 0.3, limit: 60 },
     // Machines are enrolled, and jobs are run, by the installed program.
     needs: ["build"],
   },
@@ -230,7 +230,7 @@ export const SUITES: readonly Suite[] = [
     command: npm("e2e:image"),
     covers: [...src("pool/builder"), ...whole("drivers/qemu"), "testing/images/**", "elements/**"],
     turn: 5,
-    takes: { seconds: 60, processors: 0.8, limit: 15 },
+    takes: { seconds: 150, processors: 0.5, limit: 15 },
   },
   {
     // What test:debian and test:oci make for themselves is taken from one release.
@@ -348,7 +348,7 @@ export const SUITES: readonly Suite[] = [
       "docs/how-to/{gitea,github}-runners.md",
     ],
     turn: 5,
-    takes: { seconds: 120, processors: 0.7, limit: 20 },
+    takes: { seconds: 200, processors: 0.7, limit: 40 },
     needs: ["build", "gitea-build"],
   },
   {
@@ -373,7 +373,7 @@ export const SUITES: readonly Suite[] = [
       "docs/how-to/zuul-without-nodepool.md",
     ],
     turn: 2,
-    takes: { seconds: 240, processors: 1, limit: 40 },
+    takes: { seconds: 450, processors: 1, limit: 40 },
     needs: ["build", "zuul-install"],
   },
   {
@@ -408,6 +408,6 @@ export const SUITES: readonly Suite[] = [
     command: vitest("seeds"),
     covers: [...testsOf("seeds"), ...CORE, ...src("pool/planning"), "simulation/**"],
     turn: 5,
-    takes: { seconds: 400, processors: 1.2, limit: 60 },
+    takes: { seconds: 400, processors: 1, limit: 60 },
   },
 ];

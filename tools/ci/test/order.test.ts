@@ -43,8 +43,17 @@ test("what each run has begins before the longest, and before others what has it
 
 test("a suite that would end too late for its CI is left out, unless each run has it", () => {
   const cloud = suite("cloud", { seconds: 900 });
-  expect([40, 41].map((minute) => isTooLate(cloud, minute * 60))).toEqual([false, true]);
-  expect(isTooLate({ ...cloud, always: true }, 5_000)).toBe(false);
+  expect([40, 41].map((minute) => isTooLate(cloud, minute * 60, [cloud]))).toEqual([false, true]);
+  expect(isTooLate({ ...cloud, always: true }, 5_000, [cloud])).toBe(false);
+});
+
+test("a suite leaves time for those of each run that come last", () => {
+  const [cloud, last] = [
+    suite("cloud", { seconds: 900 }),
+    { always: true, alone: true, seconds: 150 } as const,
+  ];
+  const left = [cloud, suite("mutants", last), suite("day", { alone: true, seconds: 1_000 })];
+  expect([35, 36].map((minute) => isTooLate(cloud, minute * 60, left))).toEqual([false, true]);
 });
 
 test("a suite that runs alone comes last, and nothing begins beside it", () => {
