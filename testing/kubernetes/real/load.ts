@@ -150,8 +150,17 @@ test(
       `${calls.length} calls for ${pods.size} pods`,
       Object.fromEntries(counted.map(([key, all]) => [key, all!.length])),
     );
-    // On a busy machine some deletions are repeated, since nothing was heard of them for ten seconds.
-    expect(calls.length / pods.size).toBeLessThanOrEqual(CALLS + 0.5);
+    // A namespace of whose deletion nothing was heard for ten seconds is looked at, and deleted again: more often the busier the machine is.
+    const isNamespace = (uri: string) => /^\/api\/v1\/namespaces\/[^/?]+(\?|$)/.test(uri);
+    const deleted = new Set<string>();
+    const counting = calls.filter(({ verb, uri }) => {
+      if (verb === "get") return !isNamespace(uri);
+      if (verb !== "delete" || !isNamespace(uri)) return true;
+      const isFirst = !deleted.has(uri);
+      deleted.add(uri);
+      return isFirst;
+    });
+    expect(counting.length / pods.size).toBeLessThanOrEqual(CALLS + 0.5);
   },
   patient(1_800_000),
 );
